@@ -1,0 +1,60 @@
+"""Learn what each instance adds to the label of its set.
+
+The names below are the library's front door. They are looked up on first use, so that
+``import capnets`` costs nothing: torch is imported when something needs it.
+
+No file of the package imports from here; each imports from the room that holds the name.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from capnets.errors import InputError as InputError
+    from capnets.evaluate import added_values as added_values
+    from capnets.evaluate import predict as predict
+    from capnets.models import CapacityNetwork as CapacityNetwork
+    from capnets.models import ModelSpec as ModelSpec
+    from capnets.models import build as build
+    from capnets.runs import load as load
+    from capnets.sets import Sets as Sets
+    from capnets.tasks import TaskSpec as TaskSpec
+    from capnets.tasks import make as make_task
+    from capnets.training import Recipe as Recipe
+    from capnets.training import fit as fit
+
+__version__ = "0.1.0"
+
+# Public name -> where it lives. The block above says the same to type checkers; a test compares them.
+# No name here may be that of a room: importing the room `capnets.evaluate` from anywhere would
+# silently put the module where the function had been. So it is `capnets.evaluate.evaluate`.
+_HOMES = {
+    "CapacityNetwork": ("capnets.models", "CapacityNetwork"),
+    "InputError": ("capnets.errors", "InputError"),
+    "ModelSpec": ("capnets.models", "ModelSpec"),
+    "Recipe": ("capnets.training", "Recipe"),
+    "Sets": ("capnets.sets", "Sets"),
+    "TaskSpec": ("capnets.tasks", "TaskSpec"),
+    "added_values": ("capnets.evaluate", "added_values"),
+    "build": ("capnets.models", "build"),
+    "fit": ("capnets.training", "fit"),
+    "load": ("capnets.runs", "load"),
+    "make_task": ("capnets.tasks", "make"),
+    "predict": ("capnets.evaluate", "predict"),
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> object:
+    try:
+        module, attribute = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module 'capnets' has no attribute {name!r}") from None
+    value: object = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
