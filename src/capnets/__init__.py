@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from capnets.runs import load as load
     from capnets.sets import Sets as Sets
     from capnets.tasks import TaskSpec as TaskSpec
-    from capnets.tasks import make as make_task
+    from capnets.tasks import make as make_task  # noqa: F401
     from capnets.training import Recipe as Recipe
     from capnets.training import fit as fit
 
 __version__ = "0.1.0"
 
-# Public name -> where it lives. The block above says the same to type checkers; a test compares them.
+# Public name -> where it lives. The block above tells type checkers the same; a test compares them.
 # No name here may be that of a room: importing the room `capnets.evaluate` from anywhere would
 # silently put the module where the function had been. So it is `capnets.evaluate.evaluate`.
 _HOMES = {

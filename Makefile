@@ -1,0 +1,71 @@
+# Two commands do everything on a machine that has Python, pip and make:
+#   make demo   train two networks on digits and see what each digit added
+#   make test   everything that has to hold
+# The environment lives in .venv; stamp files in it say what is installed already.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := $(VENV)/.installed-core
+ALL := $(VENV)/.installed-all
+# --no-build-isolation: otherwise pip would fetch a build backend that constraints.txt does not pin.
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
+INSTALL_SELF := $(INSTALL) --no-build-isolation --editable
+EXTRAS := onnx,text,tune,cluster,bench,dev
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint fast bench browser constraints clean
+
+help: ## what can be made
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
+
+demo: $(CORE) ## train a GRU and a C-GRU on digits, show what each digit added (two minutes, no download)
+	$(BIN)/capnets demo
+
+test: lint browser ## install everything, then lint, types, import contract and all tests
+	$(BIN)/pytest
+
+lint: $(ALL) ## style, types and the import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fast: $(ALL) ## the quick tests only
+	$(BIN)/pytest -q -m "not slow and not browser"
+
+bench: $(ALL) ## run every script in benchmarks/
+	@ls benchmarks/*.py >/dev/null 2>&1 || echo "There are no benchmarks yet: benchmarks/*.py."
+	@set -e; for script in $(wildcard benchmarks/*.py); do echo "== $$script"; $(BIN)/python $$script; done
+
+constraints: $(ALL) ## write constraints.txt again from .venv (after adding or upgrading a package)
+	{ sed -n '/^#/p' constraints.txt; \
+	  $(BIN)/python -m pip freeze --all --exclude-editable \
+	  | sed -E 's/^torch==([0-9.]+)\+.*/torch==\1/' | grep -vE '^(pip|wheel)=='; } > $(VENV)/constraints.txt
+	mv $(VENV)/constraints.txt constraints.txt
+
+clean: ## remove .venv and all caches
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(CORE): pyproject.toml constraints.txt
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "Making $(VENV) (once; a minute or two)."; $(PYTHON) -m venv $(VENV); } \
+	  || { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install python3-venv)." >&2; exit 1; }
+	$(INSTALL) hatchling editables
+	$(INSTALL_SELF) .
+	@touch $@
+
+$(ALL): $(CORE)
+	$(INSTALL_SELF) '.[$(EXTRAS)]'
+	@touch $@
+
+# Pages are looked at in a real browser. Without one those tests are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	  || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	       echo "Installing Chromium for the tests of pages."; \
+	       apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
+	     else \
+	       echo "No Chromium found: tests of pages will be skipped (on Debian: apt install chromium)."; \
+	     fi
