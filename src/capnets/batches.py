@@ -1,0 +1,151 @@
+"""Batches: the only place where sets become padded tensors.
+
+A batch is padded as far as its own longest set. When all its sets are equally large it has no mask
+at all, so that no network spends time on one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capnets.sets import Array, Sets, offsets_of, random_orders
+
+__all__ = ["Batch", "Batches", "batches"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some sets as tensors.
+
+    Parameters
+    ----------
+    x
+        Sets x longest x features; what lies behind the end of a set has no meaning.
+    mask
+        Sets x longest, True at instances; None when every set fills its row.
+    y
+        Sets x outputs, or None.
+    weights
+        One weight per set, or None.
+    chosen
+        Which sets these are.
+    """
+
+    x: Tensor
+    mask: Tensor | None
+    y: Tensor | None
+    weights: Tensor | None
+    chosen: Array
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on a device."""
+        moved = (None if t is None else t.to(device) for t in (self.mask, self.y, self.weights))
+        return Batch(self.x.to(device), *moved, self.chosen)
+
+
+class Batches:
+    """The tensors that all batches of some sets are cut from, prepared once.
+
+    Parameters
+    ----------
+    sets
+        What to read. Its arrays are shared, not copied, where their type allows it.
+    """
+
+    def __init__(self, sets: Sets) -> None:
+        self.sets = sets
+        self.pool = _tensor(sets.pool, torch.float32)
+        self.offsets = np.asarray(sets.offsets)
+        self.index = _tensor(sets.index, torch.int64)
+        self.sizes = sets.sizes
+        labels = None if sets.y is None else _tensor(sets.y, torch.float32)
+        self.y = labels[:, None] if labels is not None and labels.ndim == 1 else labels
+        self.weights = None if sets.weights is None else _tensor(sets.weights, torch.float32)
+
+    def take(self, chosen: Array, index: Tensor | None = None) -> Batch:
+        """The batch of the chosen sets; `index` replaces the sets' own order of instances."""
+        index = self.index if index is None else index
+        sizes, starts = self.sizes[chosen], self.offsets[:-1][chosen]
+        longest = int(sizes.max(initial=0))
+        positions = torch.from_numpy(starts[:, None] + np.arange(longest))
+        mask = None
+        if (sizes != longest).any():
+            mask = torch.from_numpy(np.arange(longest) < sizes[:, None])
+            positions = positions.where(mask, 0)  # any row will do: nobody may look at it
+        rows = index[positions.flatten()] if longest else positions.flatten()
+        x = self.pool.index_select(0, rows).unflatten(0, (len(chosen), longest))
+        picked = torch.from_numpy(chosen)
+        return Batch(
+            x,
+            mask,
+            None if self.y is None else self.y[picked],
+            None if self.weights is None else self.weights[picked],
+            chosen,
+        )
+
+    def epoch(
+        self,
+        *,
+        size: int,
+        shuffle: torch.Generator | None = None,
+        reorder: torch.Generator | None = None,
+        bucket: bool = False,
+        share: tuple[int, int] = (0, 1),
+    ) -> Iterator[Batch]:
+        """All sets once, in batches.
+
+        Parameters
+        ----------
+        size
+            Sets per batch.
+        shuffle
+            Draws the order of the sets; None keeps it.
+        reorder
+            Draws a fresh order of the instances of every set; None keeps it.
+        bucket
+            Put sets of similar size together, which saves padding.
+        share
+            (r, w): only every w-th set, beginning with the r-th; for w processes side by side.
+        """
+        order = np.arange(len(self.sets))
+        if shuffle is not None:
+            order = torch.randperm(len(order), generator=shuffle).numpy()
+        index = self.index
+        if reorder is not None:
+            starts = np.repeat(self.offsets[:-1], self.sizes)
+            index = index[torch.from_numpy(starts + random_orders(self.sizes, reorder))]
+        rank, world = share
+        order = order[rank : len(order) // world * world : world] if world > 1 else order
+        cuts = range(0, len(order), size)
+        if bucket:
+            # Sort within stretches of fifty batches only, so that epochs still differ.
+            for a in range(0, len(order), 50 * size):
+                stretch = order[a : a + 50 * size]
+                order[a : a + 50 * size] = stretch[np.argsort(self.sizes[stretch], kind="stable")]
+            if shuffle is not None:
+                cuts = [cuts[i] for i in torch.randperm(len(cuts), generator=shuffle)]  # type: ignore[assignment]
+        for a in cuts:
+            yield self.take(order[a : a + size], index)
+
+
+def batches(sets: Sets, *, size: int, bucket: bool = False) -> Iterator[Batch]:
+    """The sets in their own order, in batches; see `Batches` for shuffling.
+
+    >>> s = Sets.from_arrays([np.ones((2, 3)), np.zeros((1, 3)), np.zeros((1, 3))])
+    >>> [(tuple(b.x.shape), b.mask is None) for b in batches(s, size=2)]
+    [((2, 2, 3), False), ((1, 1, 3), True)]
+    """
+    return Batches(sets).epoch(size=size, bucket=bucket)
+
+
+def _tensor(values: Array, dtype: torch.dtype) -> Tensor:
+    with warnings.catch_warnings():
+        # A memory-mapped array is read only, which torch warns of; nothing here writes to it.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(np.asarray(values)).to(dtype)

@@ -1,0 +1,24 @@
+"""Errors for people: what was wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["InputError", "unknown"]
+
+
+class InputError(ValueError):
+    """Something given to capnets is wrong; the message is meant to be read by whoever gave it."""
+
+
+def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
+    """An error for a name that is not among the choices; it names the near ones first.
+
+    >>> print(unknown("model", "c-gruu", ["gru", "c-gru"]))
+    unknown model 'c-gruu': did you mean 'c-gru'? Choices: gru, c-gru
+    """
+    known = list(choices)
+    near = get_close_matches(str(name), known, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return InputError(f"unknown {kind} {name!r}: {hint}Choices: {', '.join(known)}")

@@ -1,0 +1,181 @@
+"""Set networks by name.
+
+>>> model = build("c-gru", in_features=64)
+>>> parameters(model)
+19937
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from capnets.errors import InputError, unknown
+from capnets.models.attention import AttentionNetwork
+from capnets.models.base import AdditiveModel, SetModel
+from capnets.models.capacity import ACTIVATIONS, CapacityNetwork
+from capnets.models.deep_sets import DeepSet
+from capnets.models.recurrent import RecurrentNetwork
+from capnets.models.set_transformer import SetTransformer
+from capnets.nn import encoders
+from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
+
+__all__ = [
+    "MODELS", "AdditiveModel", "CapacityNetwork", "Entry", "ModelSpec", "SetModel", "build", "parameters",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """Everything needed to build a network again; recorded with every run.
+
+    Parameters
+    ----------
+    name
+        A name of the registry.
+    in_features
+        Features of an instance. For pictures: what the convolutions give the network.
+    hidden
+        Size of the state (the paper's number of hidden dimensions).
+    layers
+        Fully connected layers of the encoder; 2 and 3 are the paper's 2fc and 3fc.
+    outputs
+        Labels per set.
+    activation
+        Of added values: abs, identity or softplus; only capacity networks have one.
+    inputs
+        What instances pass through first: `none`, `standardize` or `pictures` (convolutions).
+    """
+
+    name: str
+    in_features: int = 64
+    hidden: int = 32
+    layers: int = 3
+    outputs: int = 1
+    activation: str = "abs"
+    inputs: str = "none"
+
+    def __post_init__(self) -> None:
+        for name, choices in (("name", MODELS), ("activation", ACTIVATIONS), ("inputs", INPUTS)):
+            if getattr(self, name) not in choices:
+                raise unknown("model" if name == "name" else name, getattr(self, name), choices)
+        for name in ("in_features", "hidden", "layers", "outputs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+    def build(self, seed: int | None = None) -> SetModel:
+        """The network, with start weights drawn from the seed (or torch's own generator)."""
+        with torch.random.fork_rng(enabled=seed is not None, devices=[]):
+            if seed is not None:
+                torch.manual_seed(seed)
+            model = MODELS[self.name].make(self)
+            model.inputs = INPUTS[self.inputs](self)
+        return model
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Read what `to_dict` gave; an unknown key is an error."""
+        known = [f.name for f in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise unknown("model setting", key, known)
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A network of the registry: how the paper calls it, what it is, and how it is made."""
+
+    label: str
+    about: str
+    make: Callable[[ModelSpec], SetModel]
+    counterpart: str | None = None
+
+
+def _encoder(spec: ModelSpec) -> nn.Sequential:
+    return encoders.encoder(spec.in_features, spec.hidden, layers=spec.layers)
+
+
+def _decoder(spec: ModelSpec, in_features: int | None = None) -> nn.Sequential:
+    return encoders.decoder(
+        in_features or spec.hidden, spec.outputs, layers=spec.layers, hidden=spec.hidden
+    )
+
+
+def _capacity(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
+    def make(spec: ModelSpec) -> SetModel:
+        memory = cell(spec.hidden, spec.hidden)  # type: ignore[call-arg]
+        return CapacityNetwork(
+            encoder=_encoder(spec),
+            cell=memory,
+            decoder=_decoder(spec, memory.out_features),
+            activation=spec.activation,
+        )
+
+    return make
+
+
+def _recurrent(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
+    return lambda spec: RecurrentNetwork(
+        in_features=spec.in_features,
+        encoder=_encoder(spec),
+        cell=cell(spec.hidden, spec.hidden),  # type: ignore[call-arg]
+        decoder=_decoder(spec),
+    )
+
+
+def _deep_set(spec: ModelSpec) -> SetModel:
+    return DeepSet(in_features=spec.in_features, encoder=_encoder(spec), decoder=_decoder(spec))
+
+
+def _attention(spec: ModelSpec) -> SetModel:
+    scores = nn.Sequential(
+        nn.Linear(spec.in_features, spec.in_features), nn.Tanh(), nn.Linear(spec.in_features, 1)
+    )
+    return AttentionNetwork(
+        in_features=spec.in_features, encoder=_encoder(spec), scores=scores, decoder=_decoder(spec)
+    )
+
+
+def _set_transformer(large: bool) -> Callable[[ModelSpec], SetModel]:
+    return lambda spec: SetTransformer(
+        in_features=spec.in_features, hidden=spec.hidden, outputs=spec.outputs, large=large
+    )
+
+
+INPUTS: dict[str, Callable[[ModelSpec], nn.Module]] = {
+    "none": lambda spec: nn.Identity(),
+    "standardize": lambda spec: encoders.Standardize(spec.in_features),
+    "pictures": lambda spec: encoders.ConvEncoder(spec.in_features),
+}
+
+MODELS: dict[str, Entry] = {
+    "rnn": Entry("RNN", "plain recurrent cell, last state decoded", _recurrent(RNNCell)),
+    "lstm": Entry("LSTM", "long short-term memory, last state decoded", _recurrent(LSTMCell)),
+    "gru": Entry("GRU", "gated recurrent unit, last state decoded", _recurrent(GRUCell)),
+    "c-rnn": Entry("C-RNN", "capacity network on a plain cell", _capacity(RNNCell), "rnn"),
+    "c-lstm": Entry("C-LSTM", "capacity network on an LSTM", _capacity(LSTMCell), "lstm"),
+    "c-gru": Entry("C-GRU", "capacity network on a GRU", _capacity(GRUCell), "gru"),
+    "deepset": Entry("DeepSet", "sum of encoded instances, decoded", _deep_set),
+    "attention": Entry("Attention", "weighted mean of encoded instances, decoded", _attention),
+    "set-transformer": Entry("Set Trans.", "self-attention, pooled", _set_transformer(False)),
+    "set-transformer-l": Entry("Set Trans. L", "larger, inducing points", _set_transformer(True)),
+}
+
+
+def build(name: str, *, seed: int | None = None, **settings: Any) -> SetModel:
+    """A network by name; the settings are those of `ModelSpec`, and an unknown one is an error."""
+    return ModelSpec.from_dict({"name": name, **settings}).build(seed)
+
+
+def parameters(model: nn.Module) -> int:
+    """How many numbers are trained."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)

@@ -1,0 +1,151 @@
+"""What every set network promises, and what an additive one adds to it.
+
+A set network gives a prediction per set. An *additive* one gives one added value per instance, and its
+prediction is their sum: it implements only the values, the sum is written here, once. From this follow
+three identities which `capnets.checks` states for every additive network: the values sum to the
+prediction; the values of a prefix are the prefix of the values; f(first k) - f(first k-1) = v_k.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from capnets.errors import InputError
+from capnets.nn import masked
+
+__all__ = ["AdditiveModel", "SetModel"]
+
+Instances = Float[Tensor, "sets size *features"]
+Mask = Bool[Tensor, "sets size"] | None
+Prediction = Float[Tensor, "sets outputs"]
+AddedValues = Float[Tensor, "sets size outputs"]
+
+
+class SetModel(nn.Module, ABC):
+    """A network from sets of instances to labels.
+
+    Parameters
+    ----------
+    in_features
+        Features of an instance behind `inputs`.
+    outputs
+        How many labels a set has.
+
+    Attributes
+    ----------
+    additive
+        Whether the prediction is by construction the sum of added values.
+    ordered
+        Whether the order of the instances can change the prediction.
+    inputs
+        What an instance passes through first: nothing, standardisation, or a network that reads pictures.
+    unit
+        The amount of label (per output) that the network's own number 1 stands for. Set by `start`; a
+        buffer and not a parameter, so that it is saved with the weights but never trained.
+    """
+
+    additive: bool = False
+    ordered: bool = True
+    unit: Tensor
+
+    def __init__(self, *, in_features: int, outputs: int) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.inputs: nn.Module = nn.Identity()
+        self.register_buffer("unit", torch.ones(outputs))
+
+    @property
+    def outputs(self) -> int:
+        """How many labels a set has."""
+        return len(self.unit)
+
+    @abstractmethod
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        """The prediction in units, for instances that passed `inputs`."""
+
+    @property
+    @abstractmethod
+    def final(self) -> nn.Linear:
+        """The layer whose bias decides where training begins."""
+
+    def forward(self, x: Instances, mask: Mask = None) -> Prediction:
+        """One prediction per set and output."""
+        self.check_some(x, mask)
+        return self.unit * self.predict(self.read(x, mask), mask)
+
+    def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
+        """What each instance adds to those before it, by differences of the predictions of prefixes.
+
+        The prediction of no instances counts as 0. Behind the end of a set values are 0.
+        """
+        self.check_some(x, mask)
+        prefixes = self.unit * self.predict_prefixes(self.read(x, mask), mask)
+        return masked.blank(prefixes.diff(dim=1, prepend=torch.zeros_like(prefixes[:, :1])), mask)
+
+    def predict_prefixes(self, x: Instances, mask: Mask) -> AddedValues:
+        """The predictions of the first, the first two, … instances, in one batched pass."""
+        sets, size = x.shape[:2]
+        prefix = torch.ones(size, size, dtype=torch.bool, device=x.device).tril()
+        every = x.repeat_interleave(size, dim=0)
+        return self.predict(every, prefix.repeat(sets, 1)).unflatten(0, (sets, size))
+
+    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
+        """Begin training near the mean.
+
+        Parameters
+        ----------
+        unit
+            What the network's number 1 shall stand for, per output.
+        label
+            The mean label, per output.
+        size
+            The mean number of instances in a set.
+        """
+        with torch.no_grad():
+            self.unit.copy_(unit)
+            self.final.bias.copy_(label / unit)
+
+    def read(self, x: Instances, mask: Mask) -> Float[Tensor, "sets size features"]:
+        """Check what was given and pass it through `inputs`."""
+        masked.check_mask(x, mask)
+        x = self.inputs(x)
+        if x.ndim != 3 or x.shape[2] != self.in_features:
+            raise InputError(
+                f"instances have shape {tuple(x.shape[2:])}, but this network was built for "
+                f"{self.in_features} features: x must be sets x instances x {self.in_features}"
+            )
+        return x
+
+    def check_some(self, x: Instances, mask: Mask) -> None:
+        """Refuse an empty set: only an additive network knows what nothing is worth."""
+        empty = x.shape[1] == 0 or (mask is not None and not bool(mask[:, 0].all()))
+        if empty and not torch.onnx.is_in_onnx_export():
+            raise InputError(
+                f"{type(self).__name__} cannot predict a set without instances; remove empty sets, "
+                "or use a capacity network, for which an empty set is worth 0"
+            )
+
+
+class AdditiveModel(SetModel):
+    """A network whose prediction is the sum of its added values."""
+
+    additive = True
+
+    @abstractmethod
+    def values(self, x: Instances) -> AddedValues:
+        """The added values in units; what stands behind the end of a set is not used."""
+
+    def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
+        """What each instance adds to those before it; 0 behind the end of a set."""
+        return masked.blank(self.unit * self.values(self.read(x, mask)), mask)
+
+    def forward(self, x: Instances, mask: Mask = None) -> Prediction:
+        """The sum of the added values; 0 for an empty set."""
+        return self.added_values(x, mask).sum(1)
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        return masked.total(self.values(x), mask)

@@ -1,0 +1,113 @@
+r"""Capacity networks (Zopf, AAAI 2022): the paper's equations 7 to 9.
+
+.. math::
+    z_i &= \mathsf{cell}(\mathsf{encoder}(x_i),\, z_{i-1}) \\
+    v_i &= |\mathsf{decoder}(z_i)| \\
+    Y   &= v_1 + v_2 + … + v_n
+
+:math:`v_i` is the *added value* of instance :math:`i` to those before it, in the unit of the label. It is
+learned from labels of whole sets alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from capnets.errors import unknown
+from capnets.models.base import AddedValues, AdditiveModel, Instances
+from capnets.nn.cells import Cell
+
+__all__ = ["ACTIVATIONS", "CapacityNetwork"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "abs": torch.abs,  # the paper's: appending an instance never lowers the prediction
+    "identity": lambda v: v,  # the paper's ablation: values are signed
+    "softplus": nn.functional.softplus,  # monotone and smooth, but never exactly 0
+}
+
+#: For each activation the number that it maps to a given positive value.
+INVERSES: dict[str, Callable[[Tensor], Tensor]] = {
+    "abs": lambda v: v,
+    "identity": lambda v: v,
+    "softplus": lambda v: v.clamp_min(1e-4).expm1().log(),
+}
+
+
+class CapacityNetwork(AdditiveModel):
+    r"""A network that reads instances one after another and emits what each of them adds.
+
+    Parameters
+    ----------
+    encoder
+        Instance :math:`x_i` to features.
+    cell
+        Features and the state before to the state :math:`z_i`.
+    decoder
+        State to value (or one value per output); its last layer is linear.
+    activation
+        `abs` as in the paper, `identity` (signed values) or `softplus`. With `abs` and `softplus`
+        predictions are monotone *under appending*; removing an instance from the middle may still raise
+        the prediction.
+
+    Examples
+    --------
+    >>> from capnets.nn.cells import GRUCell
+    >>> from capnets.nn.encoders import mlp
+    >>> net = CapacityNetwork(encoder=mlp(3, 8), cell=GRUCell(8, 4), decoder=mlp(4, 1))
+    >>> x = torch.randn(2, 5, 3)
+    >>> torch.allclose(net(x), net.added_values(x).sum(1))
+    True
+    """
+
+    def __init__(
+        self, *, encoder: nn.Sequential, cell: Cell, decoder: nn.Sequential, activation: str = "abs"
+    ) -> None:
+        if activation not in ACTIVATIONS:
+            raise unknown("activation", activation, ACTIVATIONS)
+        super().__init__(in_features=_inputs(encoder, cell), outputs=decoder[-1].out_features)
+        self.encoder = encoder
+        self.cell = cell
+        self.decoder = decoder
+        self.activation = activation
+
+    def values(self, x: Instances) -> AddedValues:
+        z, _ = self.cell(self.encoder(x))
+        return ACTIVATIONS[self.activation](self.decoder(z))
+
+    def initial_state(self, sets: int = 1) -> Float[Tensor, "sets state"]:
+        """The state before the first instance."""
+        return self.cell.initial_state(sets)
+
+    def step(
+        self, x: Float[Tensor, "sets *features"], state: Float[Tensor, "sets state"]
+    ) -> tuple[Float[Tensor, "sets outputs"], Float[Tensor, "sets state"]]:
+        """One instance per set in; its added value and the new state out."""
+        z, state = self.cell(self.encoder(self.read(x[:, None], None)), state)
+        return self.unit * ACTIVATIONS[self.activation](self.decoder(z[:, 0])), state
+
+    @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        """The values of two instances depend on which came first, whatever the cell."""
+        return True
+
+    @property
+    def final(self) -> nn.Linear:
+        layer = self.decoder[-1]
+        assert isinstance(layer, nn.Linear)
+        return layer
+
+    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
+        """Begin with every value at the mean label divided by the mean size."""
+        value = INVERSES[self.activation](label / unit / size)
+        super().start(unit=unit, label=value * unit, size=size)
+
+
+def _inputs(encoder: nn.Sequential, cell: Cell) -> int:
+    for layer in encoder:
+        if isinstance(layer, nn.Linear):
+            return layer.in_features
+    return cell.in_features

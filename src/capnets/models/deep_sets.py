@@ -1,0 +1,39 @@
+r"""Deep Sets (Zaheer et al., NeurIPS 2017, https://arxiv.org/abs/1703.06114).
+
+.. math:: Z = \sum_{x \in X} \varepsilon(x), \qquad Y = \delta(Z)
+"""
+
+from __future__ import annotations
+
+from torch import nn
+
+from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
+from capnets.nn import masked
+
+__all__ = ["DeepSet"]
+
+
+class DeepSet(SetModel):
+    """Sum the encoded instances, decode the sum; the order cannot matter."""
+
+    ordered = False
+
+    def __init__(self, *, in_features: int, encoder: nn.Module, decoder: nn.Sequential) -> None:
+        super().__init__(in_features=in_features, outputs=decoder[-1].out_features)
+        self.encoder = encoder
+        self.decoder = decoder
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        prediction: Prediction = self.decoder(masked.total(self.encoder(x), mask))
+        return prediction
+
+    def predict_prefixes(self, x: Instances, mask: Mask) -> AddedValues:
+        # Sums of prefixes are running sums: one pass gives all of them.
+        predictions: AddedValues = self.decoder(self.encoder(x).cumsum(1))
+        return predictions
+
+    @property
+    def final(self) -> nn.Linear:
+        layer = self.decoder[-1]
+        assert isinstance(layer, nn.Linear)
+        return layer

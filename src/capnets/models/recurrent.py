@@ -1,0 +1,45 @@
+r"""Recurrent networks: read instances one after another, decode the last state.
+
+.. math:: z_i = \mathsf{cell}(\mathsf{encoder}(x_i), z_{i-1}), \qquad Y = \mathsf{decoder}(z_n)
+
+The paper's RNN, LSTM and GRU: the counterparts of its capacity networks, with the same parameters.
+"""
+
+from __future__ import annotations
+
+from torch import nn
+
+from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
+from capnets.nn import masked
+from capnets.nn.cells import Cell
+
+__all__ = ["RecurrentNetwork"]
+
+
+class RecurrentNetwork(SetModel):
+    """An encoder, a cell, and a decoder of the state after the last instance."""
+
+    def __init__(
+        self, *, in_features: int, encoder: nn.Module, cell: Cell, decoder: nn.Sequential
+    ) -> None:
+        super().__init__(in_features=in_features, outputs=decoder[-1].out_features)
+        self.encoder = encoder
+        self.cell = cell
+        self.decoder = decoder
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        z, _ = self.cell(self.encoder(x))
+        prediction: Prediction = self.decoder(masked.last(z, mask))
+        return prediction
+
+    def predict_prefixes(self, x: Instances, mask: Mask) -> AddedValues:
+        # The state after k instances is the last state of the first k: one pass gives all prefixes.
+        z, _ = self.cell(self.encoder(x))
+        predictions: AddedValues = self.decoder(z)
+        return predictions
+
+    @property
+    def final(self) -> nn.Linear:
+        layer = self.decoder[-1]
+        assert isinstance(layer, nn.Linear)
+        return layer

@@ -1,0 +1,53 @@
+r"""Set Transformer (Lee et al., ICML 2019, https://arxiv.org/abs/1810.00825) in the paper's two sizes.
+
+.. math::
+    Y = \mathrm{Linear}(\mathrm{SAB}^k(\mathrm{PMA}_1(\mathrm{Block}(\mathrm{Block}(X)))))
+
+Small: the blocks are SAB and k = 0. Large: the blocks are ISAB with 32 inducing points and k = 2.
+"""
+
+from __future__ import annotations
+
+from torch import nn
+
+from capnets.errors import InputError
+from capnets.models.base import Instances, Mask, Prediction, SetModel
+from capnets.nn.attention import ISAB, PMA, SAB
+
+__all__ = ["SetTransformer"]
+
+
+class SetTransformer(SetModel):
+    """Instances look at each other, then one seed looks at all; the order cannot matter."""
+
+    ordered = False
+
+    def __init__(
+        self,
+        *,
+        in_features: int,
+        hidden: int,
+        outputs: int = 1,
+        large: bool = False,
+        heads: int = 4,
+    ) -> None:
+        if hidden % heads:
+            raise InputError(f"{hidden} hidden dimensions cannot be cut into {heads} equal heads")
+        super().__init__(in_features=in_features, outputs=outputs)
+        block = ISAB if large else SAB
+        self.blocks = nn.ModuleList(
+            [block(in_features, hidden, heads=heads), block(hidden, hidden, heads=heads)]
+        )
+        self.pool = PMA(hidden, heads=heads)
+        self.after = nn.Sequential(*[SAB(hidden, hidden, heads=heads) for _ in range(2 * large)])
+        self.output = nn.Linear(hidden, outputs)
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        for block in self.blocks:
+            x = block(x, mask)
+        prediction: Prediction = self.output(self.after(self.pool(x, mask)).squeeze(1))
+        return prediction
+
+    @property
+    def final(self) -> nn.Linear:
+        return self.output

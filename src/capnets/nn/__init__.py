@@ -1,0 +1,1 @@
+"""Parts of networks: what is masked, encodes, remembers and attends."""

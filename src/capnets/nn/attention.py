@@ -1,0 +1,88 @@
+r"""Attention blocks of the Set Transformer (Lee et al., ICML 2019, https://arxiv.org/abs/1810.00825).
+
+No layer normalisation, as in the shapes that give the paper's parameter counts.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from capnets.nn import masked
+
+__all__ = ["ISAB", "MAB", "PMA", "SAB"]
+
+Instances = Float[Tensor, "sets size features"]
+Mask = Bool[Tensor, "sets size"] | None
+
+
+class MAB(nn.Module):
+    r"""Multihead attention block: queries :math:`X` look at keys :math:`Y`.
+
+    .. math::
+        H = Q + \mathrm{softmax}(Q K^\top / \sqrt{d})\,V, \qquad \mathrm{MAB}(X, Y) = H + \mathrm{ReLU}(O H)
+
+    where :math:`Q, K, V` are linear in :math:`X, Y, Y`, cut into heads, and :math:`d` is the width of
+    all heads together.
+    """
+
+    def __init__(
+        self, query_features: int, key_features: int, hidden: int, *, heads: int = 4
+    ) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(query_features, hidden)
+        self.key = nn.Linear(key_features, hidden)
+        self.value = nn.Linear(key_features, hidden)
+        self.output = nn.Linear(hidden, hidden)
+
+    def forward(self, x: Instances, y: Instances, mask: Mask = None) -> Instances:
+        q, k, v = (self._heads(t) for t in (self.query(x), self.key(y), self.value(y)))
+        scores = q @ k.mT / self.output.in_features**0.5
+        weights = masked.softmax(scores, None if mask is None else mask[:, None, None, :])
+        h = (q + weights @ v).transpose(1, 2).flatten(2)
+        return h + torch.relu(self.output(h))
+
+    def _heads(self, t: Instances) -> Float[Tensor, "sets heads size features"]:
+        return t.unflatten(2, (self.heads, -1)).transpose(1, 2)
+
+
+class SAB(nn.Module):
+    r"""Self-attention block: :math:`\mathrm{MAB}(X, X)`."""
+
+    def __init__(self, in_features: int, hidden: int, *, heads: int = 4) -> None:
+        super().__init__()
+        self.attend = MAB(in_features, in_features, hidden, heads=heads)
+
+    def forward(self, x: Instances, mask: Mask = None) -> Instances:
+        out: Tensor = self.attend(x, x, mask)
+        return out
+
+
+class ISAB(nn.Module):
+    r"""Self-attention through :math:`m` inducing points :math:`I`: :math:`\mathrm{MAB}(X, \mathrm{MAB}(I, X))`."""
+
+    def __init__(self, in_features: int, hidden: int, *, points: int = 32, heads: int = 4) -> None:
+        super().__init__()
+        self.points = nn.Parameter(nn.init.xavier_uniform_(torch.empty(1, points, hidden)))
+        self.gather = MAB(hidden, in_features, hidden, heads=heads)
+        self.spread = MAB(in_features, hidden, hidden, heads=heads)
+
+    def forward(self, x: Instances, mask: Mask = None) -> Instances:
+        summary = self.gather(self.points.expand(len(x), -1, -1), x, mask)
+        out: Tensor = self.spread(x, summary)
+        return out
+
+
+class PMA(nn.Module):
+    r"""Pooling by attention with learned seeds :math:`S`: :math:`\mathrm{MAB}(S, X)`."""
+
+    def __init__(self, hidden: int, *, seeds: int = 1, heads: int = 4) -> None:
+        super().__init__()
+        self.seeds = nn.Parameter(nn.init.xavier_uniform_(torch.empty(1, seeds, hidden)))
+        self.attend = MAB(hidden, hidden, hidden, heads=heads)
+
+    def forward(self, x: Instances, mask: Mask = None) -> Instances:
+        out: Tensor = self.attend(self.seeds.expand(len(x), -1, -1), x, mask)
+        return out

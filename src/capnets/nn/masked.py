@@ -1,0 +1,57 @@
+"""Operations that know where a set ends: the only file of the networks that knows about padding.
+
+Everywhere a mask is True at instances and False behind the end of a set, or None when all sets of
+the batch are equally large; then no work is done for it.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from capnets.errors import InputError
+
+__all__ = ["blank", "check_mask", "last", "softmax", "total"]
+
+Values = Float[Tensor, "sets size ..."]
+Mask = Bool[Tensor, "sets size"] | None
+
+
+def check_mask(x: Tensor, mask: Mask) -> None:
+    """Refuse a mask of another shape, or one with an instance behind a gap."""
+    if mask is None:
+        return
+    if mask.shape != x.shape[:2]:
+        raise InputError(
+            f"mask has shape {tuple(mask.shape)}, but x has {tuple(x.shape[:2])} sets x instances"
+        )
+    if not torch.onnx.is_in_onnx_export() and bool((mask[:, 1:] & ~mask[:, :-1]).any()):
+        raise InputError("the instances of a set must stand before its padding, without gaps")
+
+
+def blank(values: Values, mask: Mask) -> Values:
+    """Zero behind the end of every set, whatever stood there."""
+    if mask is None:
+        return values
+    return values.masked_fill(~mask.unflatten(1, (-1,) + (1,) * (values.ndim - 2)), 0.0)
+
+
+def total(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:
+    """The sum over the instances of every set."""
+    return blank(values, mask).sum(1)
+
+
+def last(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:
+    """What stands at the last instance of every set."""
+    if mask is None:
+        return values[:, -1]
+    ends = mask.sum(1) - 1
+    return values[torch.arange(len(values), device=values.device), ends]
+
+
+def softmax(scores: Float[Tensor, "... size"], mask: Bool[Tensor, "... size"] | None) -> Tensor:
+    """Softmax over the last axis that gives nothing to what is masked."""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(-1)
