@@ -11,8 +11,12 @@ ALL := $(VENV)/.installed-all
 # --no-build-isolation: otherwise pip would fetch a build backend that constraints.txt does not pin.
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 INSTALL_SELF := $(INSTALL) --no-build-isolation --editable
+NEWS := grep --line-buffered --invert-match 'already satisfied'
 EXTRAS := onnx,text,tune,cluster,bench,dev
 
+# pipefail: pip's chatter is filtered below, its failures are not.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint fast bench browser constraints clean
@@ -52,12 +56,12 @@ clean: ## remove .venv and all caches
 $(CORE): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "Making $(VENV) (once; a minute or two)."; $(PYTHON) -m venv $(VENV); } \
 	  || { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install python3-venv)." >&2; exit 1; }
-	$(INSTALL) hatchling editables
-	$(INSTALL_SELF) .
+	$(INSTALL) hatchling editables | $(NEWS)
+	$(INSTALL_SELF) . | $(NEWS)
 	@touch $@
 
 $(ALL): $(CORE)
-	$(INSTALL_SELF) '.[$(EXTRAS)]'
+	$(INSTALL_SELF) '.[$(EXTRAS)]' | $(NEWS)
 	@touch $@
 
 # Pages are looked at in a real browser. Without one those tests are skipped, and say so.
