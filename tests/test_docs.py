@@ -1,0 +1,59 @@
+"""What the documents say about the project is so."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import capnets
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(capnets.__file__).parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+@pytest.fixture(params=PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def document(request) -> Path:
+    return request.param
+
+
+def test_links_lead_somewhere(document):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text()):
+        if not re.match(r"[a-z]+:", target):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_make_targets_exist(document):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert set(re.findall(r"`make ([a-z]+)`", document.read_text())) <= targets
+
+
+def test_every_room_is_described_and_has_its_layer():
+    rooms = {path.name for path in PACKAGE.iterdir() if not path.name.startswith("_")}
+    rooms -= {"py.typed"}
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = set(re.findall(r"\w+", " ".join(contract["contracts"][0]["layers"])))
+    for room in rooms:
+        assert f"`{room if room.endswith('.py') else room + '/'}`" in text, (
+            f"{room} is not described"
+        )
+        assert room.removesuffix(".py") in layers
+
+
+def test_paths_named_in_architecture_exist():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for path in re.findall(r"`((?:src|tests)/[\w/.]+)`", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_citation_is_of_this_version_and_names_the_paper():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == capnets.__version__
+    assert "Capacity Networks" in citation["preferred-citation"]["title"]
+
+
+def test_changelog_has_a_place_for_the_next_change():
+    assert re.search(r"^## \[Unreleased\]$", (ROOT / "CHANGELOG.md").read_text(), re.M)

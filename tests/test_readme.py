@@ -1,0 +1,28 @@
+"""The README's Python runs as it stands there, block after block, in an empty folder."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+
+
+def test_there_is_code_to_run():
+    assert BLOCKS
+
+
+@pytest.mark.slow
+def test_code_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "readme"}
+    for number, block in enumerate(BLOCKS, 1):
+        exec(compile(block, f"README.md, Python block {number}", "exec"), names)
+    assert capsys.readouterr().out
+
+
+def test_first_screen_has_the_two_commands():
+    first_screen = "\n".join(README.splitlines()[:40])
+    assert "make demo" in first_screen
+    assert "make test" in first_screen
