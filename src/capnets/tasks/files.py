@@ -1,0 +1,282 @@
+"""Data files: where they are looked for, where they come from, and whether they are intact.
+
+A file is looked for in the folder named by the environment variable CAPNETS_DATA, in the cache
+(CAPNETS_CACHE, or the user's cache folder), and in Debian's /usr/share/datasets; last it is
+downloaded from its public home into the cache. Wherever it is found its content is compared with a
+checksum before anybody sees a byte of it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from capnets.atomic import writing
+from capnets.errors import InputError, unknown
+
+__all__ = ["FILES", "DataFile", "Found", "Progress", "cache_folder", "find", "known", "read"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much is done, and how much there is to do."""
+
+SYSTEM_FOLDER = Path("/usr/share/datasets")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One data file.
+
+    Parameters
+    ----------
+    name
+        Its path inside a data folder.
+    sha256
+        Of its content: for a file that `unpacks`, of what is inside the .gz, which stays the same
+        however it was compressed.
+    origin, terms
+        Where the data come from, and under which terms.
+    url
+        Where this very file can be downloaded, or None if it has no such public home.
+    unpacks
+        Whether the content is what is inside the .gz.
+    """
+
+    name: str
+    sha256: str
+    origin: str
+    terms: str
+    url: str | None = None
+    unpacks: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """A data file and whether it is here: `status` is present, damaged, downloadable or missing."""
+
+    file: DataFile
+    status: str
+    path: Path | None
+
+
+_IDX = (
+    "train-images-idx3-ubyte.gz",
+    "train-labels-idx1-ubyte.gz",
+    "t10k-images-idx3-ubyte.gz",
+    "t10k-labels-idx1-ubyte.gz",
+)
+
+
+def _idx_files(folder: str, home: str, origin: str, terms: str, *sums: str) -> list[DataFile]:
+    return [
+        DataFile(f"{folder}/{name}", sha, origin, terms, url=f"{home}/{name}", unpacks=True)
+        for name, sha in zip(_IDX, sums, strict=True)
+    ]
+
+
+_WMIL = "Pappas & Popescu-Belis, weighted multiple-instance learning (EMNLP 2014)"
+
+# The .npz files were made from their origins, which publish other formats: no public home.
+FILES: dict[str, DataFile] = {
+    file.name: file
+    for file in [
+        *_idx_files(
+            "mnist",
+            "https://ossci-datasets.s3.amazonaws.com/mnist",
+            "MNIST, LeCun, Cortes & Burges",
+            "CC BY-SA 3.0",
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ),
+        *_idx_files(
+            "fashion-mnist",
+            "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
+            "Fashion-MNIST, Zalando Research",
+            "MIT",
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ),
+        DataFile(
+            "mil/musk1.npz",
+            "45ff80553a1541038f8373531e7b380db888e78567027ad30fc0ab9b8235eeef",
+            "Musk (Version 1), UCI Machine Learning Repository",
+            "CC BY 4.0",
+        ),
+        DataFile(
+            "mil/musk2.npz",
+            "8b6647324dbddfbbf983e28077596eb65c13e2e75fd07cbbec884d3415fb3931",
+            "Musk (Version 2), UCI Machine Learning Repository",
+            "CC BY 4.0",
+        ),
+        DataFile(
+            "mil/elephant.npz",
+            "c067b20dfcc81a91babf276812839dcdfa21a3fed5f2a93299a4084d68509794",
+            "Elephant, Andrews, Tsochantaridis & Hofmann (2002)",
+            "not stated",
+        ),
+        DataFile(
+            "mil/mutagenesis.npz",
+            "1af97acf49030b07fc150e4d9a6707a1d51321d66174028d312f2d7ea66b5529",
+            "Mutagenesis, CTUAvastLab datasets",
+            "CC0",
+        ),
+        DataFile(
+            "mil/thrombin.npz",
+            "035c1ba5734cd21c9a667163731ac06c8ff3a24365f5c736fe98eeba036ebb78",
+            "Thrombin (ChEMBL 204), through cimm-kzn/3D-MIL-QSAR",
+            "CC BY-SA",
+        ),
+        DataFile(
+            "reviews/ted_comments.npz",
+            "7771d0496d37ba1aee82cecbe3ee61ddf53784dc19a0f807183ab8c9171e1353",
+            f"TED comments, {_WMIL}",
+            "research use",
+        ),
+        DataFile(
+            "reviews/audible.npz",
+            "7ddab9bb728465226f6e1cdfa090c5fad5c8ffed2304289229f4f518068dd167",
+            f"Audible reviews, {_WMIL}",
+            "research use",
+        ),
+        DataFile(
+            "reviews/womens_clothing.jsonl.gz",
+            "a5c2b8e0fdd5e4b47b4a2787d12a2869658366f22b9a2af003dc3f67a1dce4da",
+            "Women's E-Commerce Clothing Reviews",
+            "CC0",
+        ),
+    ]
+}
+
+
+def cache_folder() -> Path:
+    """Where downloads and embeddings are kept: CAPNETS_CACHE, or the user's cache folder."""
+    chosen = os.environ.get("CAPNETS_CACHE")
+    if chosen:
+        return Path(chosen)
+    import pooch
+
+    return Path(pooch.os_cache("capnets"))
+
+
+def find(name: str, *, progress: Progress | None = None) -> Path:
+    """The path of a data file whose content has been verified; downloaded if need be."""
+    path, _ = _verified(_entry(name), progress)
+    return path
+
+
+def read(name: str, *, progress: Progress | None = None) -> bytes:
+    """The verified content of a data file, unpacked where its entry says so."""
+    _, content = _verified(_entry(name), progress)
+    return content
+
+
+def known(*, verify: bool = False) -> list[Found]:
+    """All data files with their status; contents are only compared if `verify` is set."""
+    listing = []
+    for file in FILES.values():
+        path = _present(file)
+        status = "present" if path else "downloadable" if file.url else "missing"
+        if path and verify:
+            try:
+                _content(file, path)
+            except InputError:
+                status = "damaged"
+        listing.append(Found(file, status, path))
+    return listing
+
+
+def _entry(name: str) -> DataFile:
+    if name not in FILES:
+        raise unknown("data file", name, FILES)
+    return FILES[name]
+
+
+def _verified(file: DataFile, progress: Progress | None) -> tuple[Path, bytes]:
+    path = _present(file) or _download(file, progress)
+    return path, _content(file, path)
+
+
+def _folders() -> list[Path]:
+    chosen = os.environ.get("CAPNETS_DATA")
+    if chosen and not Path(chosen).is_dir():
+        raise InputError(f"CAPNETS_DATA names {chosen}, which is not a folder; correct or unset it")
+    return [*([Path(chosen)] if chosen else []), cache_folder(), SYSTEM_FOLDER]
+
+
+def _present(file: DataFile) -> Path | None:
+    names = [file.name, file.name.removesuffix(".gz")] if file.unpacks else [file.name]
+    places = (folder / name for folder in _folders() for name in names)
+    return next((place for place in places if place.is_file()), None)
+
+
+def _content(file: DataFile, path: Path, what: str = "") -> bytes:
+    """The content of the file at `path`, or an error that names it (or `what` it is)."""
+    what = what or str(path)
+    try:
+        content = path.read_bytes()
+        if file.unpacks and content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{what} cannot be read as {file.name}: {error}. It is truncated or damaged; "
+            "replace or remove it and try again."
+        ) from error
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise InputError(
+            f"{what} is not the {file.name} that is expected: its content ({len(content):,} bytes) "
+            f"has another checksum than {file.sha256}. It is truncated or was altered; "
+            "replace or remove it and try again."
+        )
+    return content
+
+
+def _download(file: DataFile, progress: Progress | None) -> Path:
+    target = cache_folder() / file.name
+    places = "\n".join(f"  {folder / file.name}" for folder in _folders())
+    wanted = f"{file.name} ({file.origin}) is not on this machine. It was looked for at\n{places}"
+    advice = "Put it at one of these places, or point CAPNETS_DATA at a folder that has it."
+    if file.url is None:
+        raise InputError(f"{wanted}\nand has no public home to download it from.\n{advice}")
+    import pooch
+
+    with writing(target) as temporary:
+        fetch = pooch.HTTPDownloader(
+            timeout=30,
+            chunk_size=2**18,
+            progressbar=_Bar(file.name, progress) if progress else False,
+        )
+        try:
+            fetch(file.url, str(temporary), None)
+        except OSError as error:
+            raise InputError(
+                f"{wanted}\nand downloading it from {file.url} failed:\n  {error}\n{advice}"
+            ) from error
+        # Compared before it takes its name: a broken download leaves nothing behind.
+        _content(file, temporary, what=f"the download from {file.url}")
+    return target
+
+
+class _Bar:
+    """What pooch expects of a progress bar, handed on to a `Progress`."""
+
+    def __init__(self, name: str, progress: Progress) -> None:
+        self.name, self.progress, self.total, self.done = name, progress, 0, 0
+
+    def update(self, count: int) -> None:
+        self.done += count
+        self.progress(f"downloading {self.name}", self.done, self.total)
+
+    def reset(self) -> None:
+        # pooch resets the bar and fills it once more when a download is complete.
+        self.done = 0
+
+    def close(self) -> None:
+        pass
