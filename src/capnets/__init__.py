@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from capnets.sets import Sets as Sets
     from capnets.tasks import TaskSpec as TaskSpec
     from capnets.tasks import make as make_task  # noqa: F401
-    from capnets.training import Recipe as Recipe
-    from capnets.training import fit as fit
+    from capnets.training.fit import fit as fit
+    from capnets.training.recipe import Recipe as Recipe
 
 __version__ = "0.1.0"
 
@@ -32,12 +32,12 @@ _HOMES = {
     "CapacityNetwork": ("capnets.models", "CapacityNetwork"),
     "InputError": ("capnets.errors", "InputError"),
     "ModelSpec": ("capnets.models", "ModelSpec"),
-    "Recipe": ("capnets.training", "Recipe"),
+    "Recipe": ("capnets.training.recipe", "Recipe"),
     "Sets": ("capnets.sets", "Sets"),
     "TaskSpec": ("capnets.tasks", "TaskSpec"),
     "added_values": ("capnets.evaluate", "added_values"),
     "build": ("capnets.models", "build"),
-    "fit": ("capnets.training", "fit"),
+    "fit": ("capnets.training.fit", "fit"),
     "load": ("capnets.runs", "load"),
     "make_task": ("capnets.tasks", "make"),
     "predict": ("capnets.evaluate", "predict"),
