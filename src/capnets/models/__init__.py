@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -23,6 +23,7 @@ from capnets.models.recurrent import RecurrentNetwork
 from capnets.models.set_transformer import SetTransformer
 from capnets.nn import encoders
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
+from capnets.records import Record
 
 __all__ = [
     "MODELS", "AdditiveModel", "CapacityNetwork", "Entry", "ModelSpec", "SetModel", "build", "parameters",
@@ -30,7 +31,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class ModelSpec:
+class ModelSpec(Record):
     """Everything needed to build a network again; recorded with every run.
 
     Parameters
@@ -75,19 +76,6 @@ class ModelSpec:
             model = MODELS[self.name].make(self)
             model.inputs = INPUTS[self.inputs](self)
         return model
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Read what `to_dict` gave; an unknown key is an error."""
-        known = [f.name for f in fields(cls)]
-        for key in values:
-            if key not in known:
-                raise unknown("model setting", key, known)
-        return cls(**values)
 
 
 @dataclass(frozen=True)

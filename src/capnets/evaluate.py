@@ -1,0 +1,96 @@
+"""Using a network on sets: predictions, added values, their quality, and sensitivity to order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capnets import metrics
+from capnets.batches import Batch, Batches
+from capnets.errors import InputError
+from capnets.models.base import SetModel
+from capnets.sets import Array, Sets
+
+__all__ = ["added_values", "evaluate", "order_sensitivity", "predict"]
+
+
+@torch.no_grad()
+def predict(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
+    """One prediction per set; a row of them where the network has several outputs."""
+    out = np.empty((len(sets), model.outputs), dtype=np.float32)
+    for batch in _read(model, sets, batch_size):
+        out[batch.chosen] = _array(model(batch.x, batch.mask))
+    return out[:, 0] if model.outputs == 1 else out
+
+
+@torch.no_grad()
+def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
+    """What each instance adds to those before it, set after set, as `sets.index` lists them."""
+    out = np.empty((len(sets.index), model.outputs), dtype=np.float32)
+    for batch in _read(model, sets, batch_size):
+        values = model.added_values(batch.x, batch.mask)
+        sizes = sets.sizes[batch.chosen]
+        positions = sets.offsets[:-1][batch.chosen][:, None] + np.arange(values.shape[1])
+        real = np.arange(values.shape[1]) < sizes[:, None]
+        out[positions[real]] = _array(values)[real]
+    return out[:, 0] if model.outputs == 1 else out
+
+
+def evaluate(model: SetModel, sets: Sets, *, expected: Any = None) -> dict[str, float]:
+    """Quality on labelled sets.
+
+    Parameters
+    ----------
+    expected
+        The expected added values, where a task knows them; then their error is measured too.
+    """
+    if sets.y is None:
+        raise InputError("these sets have no labels to compare with")
+    result = metrics.regression(sets.y, predict(model, sets))
+    if expected is not None:
+        values = added_values(model, sets)
+        result["added_value_error"] = metrics.added_value_error(expected, values)
+    return result
+
+
+def order_sensitivity(
+    model: SetModel, sets: Sets, *, orders: int = 5, seed: int = 0
+) -> dict[str, Any]:
+    """How much the order of the instances matters.
+
+    Returns
+    -------
+    sensitivity
+        `mse`: the error under each random order; `mean`, `median` and `deviation` of these; `spread`: the
+        standard deviation over orders of the prediction of one set, averaged over sets.
+    """
+    if orders < 2:
+        raise InputError(f"at least 2 orders are needed to compare, not {orders}")
+    if sets.y is None:
+        raise InputError("these sets have no labels to compare with")
+    generator = torch.Generator().manual_seed(seed)
+    every = np.stack([predict(model, sets.shuffled(generator)) for _ in range(orders)])
+    errors = [metrics.mse(sets.y, p) for p in every]
+    return {
+        "mse": errors,
+        "mean": float(np.mean(errors)),
+        "median": float(np.median(errors)),
+        "deviation": float(np.std(errors)),
+        "spread": float(every.std(axis=0).mean()),
+    }
+
+
+def _read(model: SetModel, sets: Sets, size: int) -> Iterator[Batch]:
+    if size < 1:
+        raise InputError(f"batch_size must be at least 1, not {size}")
+    model.eval()
+    for batch in Batches(sets).epoch(size=size, bucket=True):
+        yield batch.to(model.unit.device)
+
+
+def _array(values: Tensor) -> Array:
+    return values.detach().cpu().numpy()

@@ -1,0 +1,88 @@
+"""From a task to a finished run: draw the sets, train, measure, write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from capnets.evaluate import evaluate, order_sensitivity
+from capnets.models import ModelSpec, SetModel, parameters
+from capnets.runs import Run, RunConfig
+from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make
+from capnets.training.fit import fit
+from capnets.training.priors import Prior
+from capnets.training.recipe import Recipe
+
+__all__ = ["measure_task", "train_task"]
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+def train_task(
+    folder: str | Path,
+    task: TaskSpec | TaskSets,
+    model: ModelSpec,
+    *,
+    recipe: Recipe,
+    seed: int = 0,
+    priors: Sequence[Prior] = (),
+    resume: bool = False,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Train a network on a set task into a run folder.
+
+    A finished run is returned as it is when `resume` is given; an unfinished one goes on with the same
+    bits as if it had never stopped.
+    """
+    spec = task if isinstance(task, TaskSpec) else task.spec
+    config = RunConfig(
+        model=model,
+        recipe=recipe,
+        seed=seed,
+        data={"task": spec.to_dict()},
+        priors=tuple(p.to_dict() for p in priors),
+    )
+    run = Run.create(folder, config, resume=resume, force=force)
+    with run.lock():
+        if run.finished:
+            return run
+        sets = make(task) if isinstance(task, TaskSpec) else task
+        network = model.build(seed)
+        began = time.perf_counter()
+        history = fit(
+            network,
+            sets.train,
+            sets.valid,
+            recipe=recipe,
+            seed=seed,
+            priors=priors,
+            checkpoint=run.checkpoint,
+            progress=progress,
+        )
+        run.write_history(history)
+        run.write_weights(network)
+        seconds = sum(line["seconds"] for line in history)
+        run.finish(
+            {
+                **measure_task(network, sets),
+                "parameters": parameters(network),
+                "epochs": len(history),
+                "train_seconds": round(seconds, 1),
+                "total_seconds": round(max(seconds, time.perf_counter() - began), 1),
+            }
+        )
+    return run
+
+
+def measure_task(model: SetModel, task: TaskSets) -> dict[str, Any]:
+    """The quality on validation sets and on the test sets of both protocols."""
+    parts = {"valid": task.valid, **{p: task.test_sets(p) for p in PROTOCOLS}}
+    result: dict[str, Any] = {
+        name: evaluate(model, sets, expected=task.expected(sets)) for name, sets in parts.items()
+    }
+    if model.ordered:
+        result["orders"] = order_sensitivity(model, parts["shared"], seed=task.spec.seed)
+    return result

@@ -1,0 +1,65 @@
+"""Measures of quality: arrays in, a number out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError
+
+__all__ = ["accuracy", "added_value_error", "mae", "mse", "r2", "regression", "rmse"]
+
+
+def mse(y: Any, prediction: Any) -> float:
+    """Mean squared error.
+
+    >>> mse([1, 2], [1, 4])
+    2.0
+    """
+    return float(np.mean(_difference(y, prediction) ** 2))
+
+
+def rmse(y: Any, prediction: Any) -> float:
+    """Root of the mean squared error."""
+    return mse(y, prediction) ** 0.5
+
+
+def mae(y: Any, prediction: Any) -> float:
+    """Mean absolute error."""
+    return float(np.mean(np.abs(_difference(y, prediction))))
+
+
+def r2(y: Any, prediction: Any) -> float:
+    """Share of the labels' variance that is explained; NaN when they do not vary."""
+    variance = float(np.var(np.asarray(y, dtype=np.float64), axis=0).mean())
+    return 1 - mse(y, prediction) / variance if variance else float("nan")
+
+
+def accuracy(y: Any, prediction: Any) -> float:
+    """Share of predictions that round to the label, as the paper counts it.
+
+    >>> accuracy([3, 5], [3.4, 5.6])
+    0.5
+    """
+    return float(np.mean(np.abs(_difference(y, prediction)) < 0.5))
+
+
+def added_value_error(expected: Any, values: Any) -> float:
+    """Mean absolute distance of added values from the expected ones."""
+    return mae(expected, values)
+
+
+def regression(y: Any, prediction: Any) -> dict[str, float]:
+    """All of them by name."""
+    return {f.__name__: f(y, prediction) for f in (mse, rmse, mae, r2, accuracy)}
+
+
+def _difference(y: Any, prediction: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    a, b = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)
+    if a.shape != b.shape:
+        raise InputError(f"labels have shape {a.shape}, predictions {b.shape}; they must be alike")
+    if not a.size:
+        raise InputError("zero sets: nothing to measure")
+    difference: np.ndarray[Any, np.dtype[np.float64]] = a - b
+    return difference

@@ -1,0 +1,220 @@
+"""A run is a folder: what was trained, how, and what came of it.
+
+    config.json          network, recipe, seed, data, versions; written first
+    weights.safetensors  the best weights; written when training ended
+    history.jsonl        one line per epoch
+    metrics.json         written last: a run that has it is finished
+    checkpoint.safetensors  only while training has not ended
+
+Everything is written atomically and read without executing anything.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+
+from capnets.atomic import write_bytes, write_json, write_text
+from capnets.errors import InputError
+from capnets.models import ModelSpec, SetModel
+from capnets.records import Record
+from capnets.training.recipe import Recipe
+
+__all__ = ["Run", "RunConfig", "load", "versions"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunConfig(Record):
+    """What was trained, and how.
+
+    Parameters
+    ----------
+    model
+        The network.
+    recipe
+        How it is trained.
+    seed
+        Draws start weights and orders.
+    data
+        Where the sets come from, as a JSON object (a task, or a file and its columns).
+    loss
+        What is minimised.
+    priors
+        Knowledge about added values, as JSON objects.
+    """
+
+    model: ModelSpec
+    recipe: Recipe
+    seed: int
+    data: dict[str, Any]
+    loss: str = "squared"
+    priors: tuple[dict[str, Any], ...] = ()
+    versions: dict[str, str] = field(default_factory=dict, compare=False)
+    format: int = FORMAT
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RunConfig:
+        """Read what `to_dict` gave; refuse what a newer version wrote."""
+        if values.get("format", 0) > FORMAT:
+            raise InputError(
+                f"this run has format {values['format']}, this capnets reads up to {FORMAT}; upgrade it"
+            )
+        parts = {"model": ModelSpec.from_dict, "recipe": Recipe.from_dict}
+        return super().from_dict({k: parts[k](v) if k in parts else v for k, v in values.items()})
+
+
+class Run:
+    """A run folder that exists.
+
+    Parameters
+    ----------
+    folder
+        Where it is.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "config.json").is_file():
+            raise InputError(f"{self.folder} is not a run: it has no config.json")
+
+    @classmethod
+    def create(
+        cls, folder: str | Path, config: RunConfig, *, resume: bool = False, force: bool = False
+    ) -> Run:
+        """Begin a run, go on with one, or (with `force`) replace one.
+
+        A finished run is never overwritten without `force`; an unfinished one is only taken up again
+        with `resume`, and only with the configuration that it was begun with.
+        """
+        folder = Path(folder)
+        if force and (folder / "config.json").exists():
+            for name in cls.FILES:
+                (folder / name).unlink(missing_ok=True)
+        if not (folder / "config.json").exists():
+            if folder.is_dir() and any(not p.name.startswith(".") for p in folder.iterdir()):
+                raise InputError(f"{folder} exists and is not a run; choose another folder")
+            values = {**config.to_dict(), "versions": config.versions or versions()}
+            write_json(folder / "config.json", values)
+            return cls(folder)
+        run = cls(folder)
+        if run.finished and not resume:
+            raise InputError(f"{folder} holds a finished run; --force replaces it")
+        if not resume:
+            raise InputError(
+                f"{folder} holds an unfinished run; --resume goes on, --force starts over"
+            )
+        if run.config != config:
+            raise InputError(
+                f"{folder} was begun with other settings; resume with the same ones, or use --force"
+            )
+        return run
+
+    FILES = (
+        "metrics.json", "checkpoint.safetensors", "weights.safetensors", "history.jsonl", "config.json",
+    )  # fmt: skip
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where training keeps its state until it ends."""
+        return self.folder / "checkpoint.safetensors"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is complete."""
+        return (self.folder / "metrics.json").is_file()
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """What was trained, and how."""
+        return RunConfig.from_dict(self._json("config.json"))
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """What came of it."""
+        metrics: dict[str, Any] = self._json("metrics.json")
+        return metrics
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """One line per epoch."""
+        try:
+            text = (self.folder / "history.jsonl").read_text()
+            return [json.loads(line) for line in text.splitlines()]
+        except (OSError, ValueError) as error:
+            raise self._damaged("history.jsonl", error) from error
+
+    @cached_property
+    def model(self) -> SetModel:
+        """The trained network, in evaluation mode."""
+        path = self.folder / "weights.safetensors"
+        model = self.config.model.build(seed=0)
+        try:
+            model.load_state_dict(load_file(path))
+        except (OSError, SafetensorError, RuntimeError) as error:
+            raise self._damaged(path.name, error) from error
+        return model.eval()
+
+    def write_history(self, history: list[dict[str, Any]]) -> None:
+        """Replace the history."""
+        write_text(self.folder / "history.jsonl", "".join(json.dumps(h) + "\n" for h in history))
+
+    def write_weights(self, model: SetModel) -> None:
+        """Write the weights that training ended with."""
+        tensors = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
+        write_bytes(self.folder / "weights.safetensors", save(tensors))
+        self.__dict__.pop("model", None)
+
+    def finish(self, metrics: dict[str, Any]) -> None:
+        """Write what came of it; from now on the run is complete."""
+        write_json(self.folder / "metrics.json", metrics)
+        self.__dict__.pop("metrics", None)
+        self.checkpoint.unlink(missing_ok=True)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep a second process from training into the same folder; ends with the process."""
+        with (self.folder / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise InputError(f"another process is training into {self.folder}") from error
+            yield
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json.loads((self.folder / name).read_text())
+        except (OSError, ValueError) as error:
+            raise self._damaged(name, error) from error
+
+    def _damaged(self, name: str, error: Exception) -> InputError:
+        if isinstance(error, FileNotFoundError):
+            return InputError(
+                f"{self.folder} has no {name}: training has not ended; "
+                "go on with `capnets train … --resume`"
+            )
+        reason = str(error).splitlines()[0]
+        return InputError(f"{self.folder / name} is damaged ({reason}); restore it or train again")
+
+
+def load(folder: str | Path) -> Run:
+    """Open a run folder; `load(folder).model` is the trained network."""
+    return Run(folder)
+
+
+def versions() -> dict[str, str]:
+    """The versions that a run was made with."""
+    names = ("capnets", "torch", "numpy", "lightning-fabric", "scikit-learn")
+    return {"python": platform.python_version(), **{n: version(n) for n in names}}

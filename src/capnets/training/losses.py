@@ -1,0 +1,67 @@
+"""Losses: what is minimised, and where training should begin for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+__all__ = ["LOSSES", "Loss"]
+
+Prediction = Float[Tensor, "sets outputs"]
+Labels = Float[Tensor, "sets labels"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss per set.
+
+    Parameters
+    ----------
+    measure
+        Predictions and labels to one number per set.
+    level
+        Labels (and the number of outputs) to the constant prediction that fits them best.
+    scaled
+        Whether labels are amounts, so that their unit matters; otherwise predictions are logits.
+    """
+
+    measure: Callable[[Prediction, Labels], Float[Tensor, " sets"]]
+    level: Callable[[Labels, int], Float[Tensor, " outputs"]]
+    scaled: bool
+
+    def __call__(
+        self, prediction: Prediction, y: Labels, *, unit: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        """The (weighted) mean over sets; amounts are counted in units."""
+        if self.scaled:
+            prediction, y = prediction / unit, y / unit
+        each = self.measure(prediction, y)
+        return each.mean() if weights is None else (weights * each).sum() / weights.sum()
+
+
+def _logit(share: Tensor) -> Tensor:
+    return share.clamp(1e-3, 1 - 1e-3).logit()
+
+
+def _log_shares(y: Labels, outputs: int) -> Tensor:
+    counts = torch.bincount(y[:, 0].long(), minlength=outputs)
+    return (counts + 1.0).log() - (counts + 1.0).log().mean()
+
+
+LOSSES: dict[str, Loss] = {
+    "squared": Loss(lambda p, y: (p - y).square().mean(1), lambda y, n: y.mean(0), True),
+    "absolute": Loss(lambda p, y: (p - y).abs().mean(1), lambda y, n: y.median(0).values, True),
+    "logistic": Loss(
+        lambda p, y: F.binary_cross_entropy_with_logits(p, y, reduction="none").mean(1),
+        lambda y, n: _logit(y.mean(0)),
+        False,
+    ),
+    "softmax": Loss(
+        lambda p, y: F.cross_entropy(p, y[:, 0].long(), reduction="none"), _log_shares, False
+    ),
+}

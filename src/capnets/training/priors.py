@@ -1,0 +1,100 @@
+"""Priors: what is known about added values beforehand, as a penalty in training.
+
+Only a network that emits added values can be told such a thing. A prior of your own is any object with
+`penalty(model, batch, values)` and `to_dict()`; give it to `fit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from capnets.batches import Batch
+from capnets.errors import InputError, unknown
+from capnets.models.base import AddedValues, SetModel
+from capnets.records import Record
+
+__all__ = ["PRIORS", "LowerBound", "Prior", "Sparse", "UpperBound", "prior_from_dict"]
+
+
+class Prior(Protocol):
+    """Knowledge about added values."""
+
+    def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
+        """A number to be added to the loss; `values` are those of the batch, 0 at padding."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object that names the prior as `kind`."""
+
+
+@dataclass(frozen=True)
+class _Weighted(Record):
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.weight < 0:
+            raise InputError(f"the weight of a prior must not be negative, but is {self.weight}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": next(k for k, v in PRIORS.items() if v is type(self)), **super().to_dict()}
+
+    def _mean(self, excess: AddedValues, batch: Batch) -> Tensor:
+        count = excess.numel() if batch.mask is None else batch.mask.sum() * excess.shape[2]
+        return self.weight * excess.sum() / count
+
+
+@dataclass(frozen=True)
+class UpperBound(_Weighted):
+    """No added value exceeds `bound`: the mean squared excess is penalised."""
+
+    bound: float = 1.0
+
+    def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
+        excess = torch.relu(values - self.bound) ** 2
+        return self._mean(excess if self.bound >= 0 else _real(excess, batch), batch)
+
+
+@dataclass(frozen=True)
+class LowerBound(_Weighted):
+    """No added value is below `bound`."""
+
+    bound: float = 0.0
+
+    def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
+        return self._mean(_real(torch.relu(self.bound - values) ** 2, batch), batch)
+
+
+@dataclass(frozen=True)
+class Sparse(_Weighted):
+    """Few instances add anything: the mean absolute value is penalised."""
+
+    def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
+        return self._mean(values.abs(), batch)
+
+
+def _real(excess: AddedValues, batch: Batch) -> AddedValues:
+    return excess if batch.mask is None else excess * batch.mask[..., None]
+
+
+PRIORS: dict[str, type[_Weighted]] = {
+    "upper-bound": UpperBound,
+    "lower-bound": LowerBound,
+    "sparse": Sparse,
+}
+
+
+def prior_from_dict(values: dict[str, Any]) -> Prior:
+    """Read what a prior's `to_dict` gave.
+
+    >>> prior_from_dict({"kind": "upper-bound", "bound": 1.0})
+    UpperBound(weight=1.0, bound=1.0)
+    """
+    values = dict(values)
+    kind = values.pop("kind", None)
+    if kind not in PRIORS:
+        raise unknown("prior", kind, PRIORS)
+    prior: Any = PRIORS[kind].from_dict(values)
+    return prior  # type: ignore[no-any-return]
