@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,8 @@ def writing(path: str | Path) -> Iterator[Path]:
             "what was there before is unchanged. Free some space or choose another folder."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # where nothing could be written, there may be nothing to remove
+            temporary.unlink()
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:

@@ -6,15 +6,18 @@ at all, so that no network spends time on one.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from capnets.sets import Array, Sets, offsets_of, random_orders
+from capnets.errors import InputError
+from capnets.memory import check_memory
+from capnets.sets import Array, Sets, random_orders
 
 __all__ = ["Batch", "Batches", "batches"]
 
@@ -45,8 +48,10 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device."""
-        moved = (None if t is None else t.to(device) for t in (self.mask, self.y, self.weights))
-        return Batch(self.x.to(device), *moved, self.chosen)
+        mask, y, weights = (
+            None if t is None else t.to(device) for t in (self.mask, self.y, self.weights)
+        )
+        return Batch(self.x.to(device), mask, y, weights, self.chosen)
 
 
 class Batches:
@@ -60,6 +65,12 @@ class Batches:
 
     def __init__(self, sets: Sets) -> None:
         self.sets = sets
+        if sets.pool.dtype != np.float32:
+            check_memory(
+                4 * sets.pool.size,
+                what=f"{len(sets.pool):,} instances as 32-bit numbers",
+                advice="store them as float32, or work on fewer",
+            )
         self.pool = _tensor(sets.pool, torch.float32)
         self.offsets = np.asarray(sets.offsets)
         self.index = _tensor(sets.index, torch.int64)
@@ -73,13 +84,18 @@ class Batches:
         index = self.index if index is None else index
         sizes, starts = self.sizes[chosen], self.offsets[:-1][chosen]
         longest = int(sizes.max(initial=0))
+        check_memory(
+            4 * len(chosen) * longest * math.prod(self.sets.feature_shape),
+            what=f"a batch of {len(chosen):,} sets padded to {longest:,} instances",
+            advice="make batches smaller, or put sets of similar size together (bucket=True)",
+        )
         positions = torch.from_numpy(starts[:, None] + np.arange(longest))
         mask = None
         if (sizes != longest).any():
             mask = torch.from_numpy(np.arange(longest) < sizes[:, None])
             positions = positions.where(mask, 0)  # any row will do: nobody may look at it
         rows = index[positions.flatten()] if longest else positions.flatten()
-        x = self.pool.index_select(0, rows).unflatten(0, (len(chosen), longest))
+        x = self.pool.index_select(0, rows).view(len(chosen), longest, *self.sets.feature_shape)
         picked = torch.from_numpy(chosen)
         return Batch(
             x,
@@ -111,8 +127,12 @@ class Batches:
         bucket
             Put sets of similar size together, which saves padding.
         share
-            (r, w): only every w-th set, beginning with the r-th; for w processes side by side.
+            (r, w): only every w-th set, beginning with the r-th; for w processes side by side. All
+            shares are equally large, because processes that train together must take as many
+            steps: where the sets do not divide evenly, the last few of them are left out.
         """
+        if size < 1:
+            raise InputError(f"a batch needs at least 1 set, not {size}")
         order = np.arange(len(self.sets))
         if shuffle is not None:
             order = torch.randperm(len(order), generator=shuffle).numpy()
@@ -122,14 +142,14 @@ class Batches:
             index = index[torch.from_numpy(starts + random_orders(self.sizes, reorder))]
         rank, world = share
         order = order[rank : len(order) // world * world : world] if world > 1 else order
-        cuts = range(0, len(order), size)
+        cuts: Sequence[int] = range(0, len(order), size)
         if bucket:
             # Sort within stretches of fifty batches only, so that epochs still differ.
             for a in range(0, len(order), 50 * size):
                 stretch = order[a : a + 50 * size]
                 order[a : a + 50 * size] = stretch[np.argsort(self.sizes[stretch], kind="stable")]
             if shuffle is not None:
-                cuts = [cuts[i] for i in torch.randperm(len(cuts), generator=shuffle)]  # type: ignore[assignment]
+                cuts = [cuts[i] for i in torch.randperm(len(cuts), generator=shuffle)]
         for a in cuts:
             yield self.take(order[a : a + size], index)
 

@@ -15,8 +15,8 @@ class InputError(ValueError):
 def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
     """An error for a name that is not among the choices; it names the near ones first.
 
-    >>> print(unknown("model", "c-gruu", ["gru", "c-gru"]))
-    unknown model 'c-gruu': did you mean 'c-gru'? Choices: gru, c-gru
+    >>> print(unknown("model", "deepsets", ["gru", "c-gru", "deepset"]))
+    unknown model 'deepsets': did you mean 'deepset'? Choices: gru, c-gru, deepset
     """
     known = list(choices)
     near = get_close_matches(str(name), known, n=3)

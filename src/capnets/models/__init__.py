@@ -26,8 +26,15 @@ from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.records import Record
 
 __all__ = [
-    "MODELS", "AdditiveModel", "CapacityNetwork", "Entry", "ModelSpec", "SetModel", "build", "parameters",
-]  # fmt: skip
+    "MODELS",
+    "AdditiveModel",
+    "CapacityNetwork",
+    "Entry",
+    "ModelSpec",
+    "SetModel",
+    "build",
+    "parameters",
+]
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,9 @@ class ModelSpec(Record):
             if getattr(self, name) not in choices:
                 raise unknown("model" if name == "name" else name, getattr(self, name), choices)
         for name in ("in_features", "hidden", "layers", "outputs"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
 
     def build(self, seed: int | None = None) -> SetModel:
         """The network, with start weights drawn from the seed (or torch's own generator)."""
@@ -100,7 +108,7 @@ def _decoder(spec: ModelSpec, in_features: int | None = None) -> nn.Sequential:
 
 def _capacity(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
     def make(spec: ModelSpec) -> SetModel:
-        memory = cell(spec.hidden, spec.hidden)  # type: ignore[call-arg]
+        memory = cell(spec.hidden, spec.hidden)
         return CapacityNetwork(
             encoder=_encoder(spec),
             cell=memory,
@@ -113,24 +121,21 @@ def _capacity(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
 
 def _recurrent(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
     return lambda spec: RecurrentNetwork(
-        in_features=spec.in_features,
         encoder=_encoder(spec),
-        cell=cell(spec.hidden, spec.hidden),  # type: ignore[call-arg]
+        cell=cell(spec.hidden, spec.hidden),
         decoder=_decoder(spec),
     )
 
 
 def _deep_set(spec: ModelSpec) -> SetModel:
-    return DeepSet(in_features=spec.in_features, encoder=_encoder(spec), decoder=_decoder(spec))
+    return DeepSet(encoder=_encoder(spec), decoder=_decoder(spec))
 
 
 def _attention(spec: ModelSpec) -> SetModel:
     scores = nn.Sequential(
         nn.Linear(spec.in_features, spec.in_features), nn.Tanh(), nn.Linear(spec.in_features, 1)
     )
-    return AttentionNetwork(
-        in_features=spec.in_features, encoder=_encoder(spec), scores=scores, decoder=_decoder(spec)
-    )
+    return AttentionNetwork(encoder=_encoder(spec), scores=scores, decoder=_decoder(spec))
 
 
 def _set_transformer(large: bool) -> Callable[[ModelSpec], SetModel]:

@@ -5,9 +5,9 @@ r"""Attention pooling, as the paper writes its Attention network.
     a_i = \frac{\exp h(x_i)}{\sum_j \exp h(x_j)}, \qquad
     h(x) = B \tanh(A x + a) + b, \qquad Y = \delta(Z)
 
-The paper counts 17,794 parameters at 64 features and 32 hidden dimensions. No sizes of :math:`A` and
-:math:`B` that fit its formula give that number; as many hidden units as features, used here, give 17,826
-(0.18 % more).
+The paper counts 17,794 parameters at 64 features and 32 hidden dimensions. No sizes of :math:`A`
+and :math:`B` that fit its formula give that number; as many hidden units as features, used here,
+give 17,826 (0.18 % more).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from capnets.models.base import Instances, Mask, Prediction, SetModel
 from capnets.nn import masked
+from capnets.nn.encoders import features_read, final_layer
 
 __all__ = ["AttentionNetwork"]
 
@@ -26,10 +27,10 @@ class AttentionNetwork(SetModel):
 
     ordered = False
 
-    def __init__(
-        self, *, in_features: int, encoder: nn.Module, scores: nn.Module, decoder: nn.Sequential
-    ) -> None:
-        super().__init__(in_features=in_features, outputs=decoder[-1].out_features)
+    def __init__(self, *, encoder: nn.Module, scores: nn.Module, decoder: nn.Sequential) -> None:
+        super().__init__(
+            in_features=features_read(encoder), outputs=final_layer(decoder).out_features
+        )
         self.encoder = encoder
         self.scores = scores
         self.decoder = decoder
@@ -42,9 +43,3 @@ class AttentionNetwork(SetModel):
     def weights(self, x: Instances, mask: Mask) -> Float[Tensor, "sets size"]:
         """How much of the weighted mean each instance is; 0 behind the end of a set."""
         return masked.softmax(self.scores(x).squeeze(-1), mask)
-
-    @property
-    def final(self) -> nn.Linear:
-        layer = self.decoder[-1]
-        assert isinstance(layer, nn.Linear)
-        return layer

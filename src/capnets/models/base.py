@@ -1,9 +1,10 @@
 """What every set network promises, and what an additive one adds to it.
 
-A set network gives a prediction per set. An *additive* one gives one added value per instance, and its
-prediction is their sum: it implements only the values, the sum is written here, once. From this follow
-three identities which `capnets.checks` states for every additive network: the values sum to the
-prediction; the values of a prefix are the prefix of the values; f(first k) - f(first k-1) = v_k.
+A set network gives a prediction per set. An *additive* one gives one added value per instance, and
+its prediction is their sum: it implements only the values, the sum is written here, once. From this
+follow three identities which `capnets.checks` states for every additive network: the values sum to
+the prediction; the values of a prefix are the prefix of the values; f(first k) - f(first k-1) is
+v_k.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from capnets.errors import InputError
 from capnets.nn import masked
+from capnets.nn.encoders import final_layer
 
 __all__ = ["AdditiveModel", "SetModel"]
 
@@ -24,6 +26,9 @@ Mask = Bool[Tensor, "sets size"] | None
 Prediction = Float[Tensor, "sets outputs"]
 AddedValues = Float[Tensor, "sets size outputs"]
 
+#: How many numbers (instances and pairs of them) the prefixes of one pass may have.
+PREFIX_NUMBERS = 2**24
+
 
 class SetModel(nn.Module, ABC):
     """A network from sets of instances to labels.
@@ -31,7 +36,7 @@ class SetModel(nn.Module, ABC):
     Parameters
     ----------
     in_features
-        Features of an instance behind `inputs`.
+        Features of an instance behind `inputs`; None when they are the encoder's own business.
     outputs
         How many labels a set has.
 
@@ -42,17 +47,21 @@ class SetModel(nn.Module, ABC):
     ordered
         Whether the order of the instances can change the prediction.
     inputs
-        What an instance passes through first: nothing, standardisation, or a network that reads pictures.
+        What an instance passes through first: nothing, standardisation, or a network that reads
+        pictures.
     unit
-        The amount of label (per output) that the network's own number 1 stands for. Set by `start`; a
-        buffer and not a parameter, so that it is saved with the weights but never trained.
+        The amount of label (per output) that the network's own number 1 stands for. Set by `start`;
+        a buffer and not a parameter, so that it is saved with the weights but never trained.
+    decoder
+        What ends in the prediction, where a network has one; see `final`.
     """
 
     additive: bool = False
     ordered: bool = True
     unit: Tensor
+    decoder: nn.Sequential
 
-    def __init__(self, *, in_features: int, outputs: int) -> None:
+    def __init__(self, *, in_features: int | None, outputs: int) -> None:
         super().__init__()
         self.in_features = in_features
         self.inputs: nn.Module = nn.Identity()
@@ -68,9 +77,9 @@ class SetModel(nn.Module, ABC):
         """The prediction in units, for instances that passed `inputs`."""
 
     @property
-    @abstractmethod
     def final(self) -> nn.Linear:
-        """The layer whose bias decides where training begins."""
+        """The layer whose bias decides where training begins: the last of the decoder."""
+        return final_layer(self.decoder)
 
     def forward(self, x: Instances, mask: Mask = None) -> Prediction:
         """One prediction per set and output."""
@@ -78,7 +87,7 @@ class SetModel(nn.Module, ABC):
         return self.unit * self.predict(self.read(x, mask), mask)
 
     def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
-        """What each instance adds to those before it, by differences of the predictions of prefixes.
+        """What each instance adds to those before it: differences of the predictions of prefixes.
 
         The prediction of no instances counts as 0. Behind the end of a set values are 0.
         """
@@ -87,11 +96,18 @@ class SetModel(nn.Module, ABC):
         return masked.blank(prefixes.diff(dim=1, prepend=torch.zeros_like(prefixes[:, :1])), mask)
 
     def predict_prefixes(self, x: Instances, mask: Mask) -> AddedValues:
-        """The predictions of the first, the first two, … instances, in one batched pass."""
-        sets, size = x.shape[:2]
+        """The predictions of the first, the first two, … instances.
+
+        One batched pass over all prefixes of all sets; several where they are too many for memory.
+        """
+        sets, size, features = x.shape
         prefix = torch.ones(size, size, dtype=torch.bool, device=x.device).tril()
-        every = x.repeat_interleave(size, dim=0)
-        return self.predict(every, prefix.repeat(sets, 1)).unflatten(0, (sets, size))
+        at_once = max(1, PREFIX_NUMBERS // (size * (size + features)))
+        predictions = [
+            self.predict(x[rows // size], prefix[rows % size])
+            for rows in torch.split(torch.arange(sets * size, device=x.device), at_once)
+        ]
+        return torch.cat(predictions).view(sets, size, self.outputs)
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
         """Begin training near the mean.
@@ -113,7 +129,7 @@ class SetModel(nn.Module, ABC):
         """Check what was given and pass it through `inputs`."""
         masked.check_mask(x, mask)
         x = self.inputs(x)
-        if x.ndim != 3 or x.shape[2] != self.in_features:
+        if self.in_features is not None and (x.ndim != 3 or x.shape[2] != self.in_features):
             raise InputError(
                 f"instances have shape {tuple(x.shape[2:])}, but this network was built for "
                 f"{self.in_features} features: x must be sets x instances x {self.in_features}"
@@ -141,7 +157,10 @@ class AdditiveModel(SetModel):
 
     def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
         """What each instance adds to those before it; 0 behind the end of a set."""
-        return masked.blank(self.unit * self.values(self.read(x, mask)), mask)
+        x = self.read(x, mask)
+        if x.shape[1] == 0:  # cells refuse to read nothing
+            return self.unit.new_zeros(len(x), 0, self.outputs)
+        return masked.blank(self.unit * self.values(x), mask)
 
     def forward(self, x: Instances, mask: Mask = None) -> Prediction:
         """The sum of the added values; 0 for an empty set."""

@@ -5,8 +5,8 @@ r"""Capacity networks (Zopf, AAAI 2022): the paper's equations 7 to 9.
     v_i &= |\mathsf{decoder}(z_i)| \\
     Y   &= v_1 + v_2 + … + v_n
 
-:math:`v_i` is the *added value* of instance :math:`i` to those before it, in the unit of the label. It is
-learned from labels of whole sets alone.
+:math:`v_i` is the *added value* of instance :math:`i` to those before it, in the unit of the label.
+It is learned from labels of whole sets alone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from torch import Tensor, nn
 from capnets.errors import unknown
 from capnets.models.base import AddedValues, AdditiveModel, Instances
 from capnets.nn.cells import Cell
+from capnets.nn.encoders import features_read, final_layer
 
 __all__ = ["ACTIVATIONS", "CapacityNetwork"]
+
+Instance = Float[Tensor, "sets *features"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": torch.abs,  # the paper's: appending an instance never lowers the prediction
@@ -33,7 +36,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 INVERSES: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": lambda v: v,
     "identity": lambda v: v,
-    "softplus": lambda v: v.clamp_min(1e-4).expm1().log(),
+    "softplus": lambda v: _inverse_softplus(v.clamp_min(1e-4)),
 }
 
 
@@ -43,15 +46,16 @@ class CapacityNetwork(AdditiveModel):
     Parameters
     ----------
     encoder
-        Instance :math:`x_i` to features.
+        Instance :math:`x_i` to features. Where it begins with a linear layer, the width of
+        instances is checked against that.
     cell
         Features and the state before to the state :math:`z_i`.
     decoder
         State to value (or one value per output); its last layer is linear.
     activation
         `abs` as in the paper, `identity` (signed values) or `softplus`. With `abs` and `softplus`
-        predictions are monotone *under appending*; removing an instance from the middle may still raise
-        the prediction.
+        predictions are monotone *under appending*; removing an instance from the middle may still
+        raise the prediction.
 
     Examples
     --------
@@ -64,11 +68,13 @@ class CapacityNetwork(AdditiveModel):
     """
 
     def __init__(
-        self, *, encoder: nn.Sequential, cell: Cell, decoder: nn.Sequential, activation: str = "abs"
+        self, *, encoder: nn.Module, cell: Cell, decoder: nn.Sequential, activation: str = "abs"
     ) -> None:
         if activation not in ACTIVATIONS:
             raise unknown("activation", activation, ACTIVATIONS)
-        super().__init__(in_features=_inputs(encoder, cell), outputs=decoder[-1].out_features)
+        super().__init__(
+            in_features=features_read(encoder), outputs=final_layer(decoder).out_features
+        )
         self.encoder = encoder
         self.cell = cell
         self.decoder = decoder
@@ -83,22 +89,11 @@ class CapacityNetwork(AdditiveModel):
         return self.cell.initial_state(sets)
 
     def step(
-        self, x: Float[Tensor, "sets *features"], state: Float[Tensor, "sets state"]
+        self, x: Instance, state: Float[Tensor, "sets state"]
     ) -> tuple[Float[Tensor, "sets outputs"], Float[Tensor, "sets state"]]:
         """One instance per set in; its added value and the new state out."""
         z, state = self.cell(self.encoder(self.read(x[:, None], None)), state)
         return self.unit * ACTIVATIONS[self.activation](self.decoder(z[:, 0])), state
-
-    @property
-    def ordered(self) -> bool:  # type: ignore[override]
-        """The values of two instances depend on which came first, whatever the cell."""
-        return True
-
-    @property
-    def final(self) -> nn.Linear:
-        layer = self.decoder[-1]
-        assert isinstance(layer, nn.Linear)
-        return layer
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
         """Begin with every value at the mean label divided by the mean size."""
@@ -106,8 +101,6 @@ class CapacityNetwork(AdditiveModel):
         super().start(unit=unit, label=value * unit, size=size)
 
 
-def _inputs(encoder: nn.Sequential, cell: Cell) -> int:
-    for layer in encoder:
-        if isinstance(layer, nn.Linear):
-            return layer.in_features
-    return cell.in_features
+def _inverse_softplus(v: Tensor) -> Tensor:
+    # log(exp(v) - 1) in a form that does not overflow where labels are far from 0.
+    return v + (-torch.expm1(-v)).log()

@@ -9,6 +9,7 @@ from torch import nn
 
 from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
 from capnets.nn import masked
+from capnets.nn.encoders import features_read, final_layer
 
 __all__ = ["DeepSet"]
 
@@ -18,8 +19,10 @@ class DeepSet(SetModel):
 
     ordered = False
 
-    def __init__(self, *, in_features: int, encoder: nn.Module, decoder: nn.Sequential) -> None:
-        super().__init__(in_features=in_features, outputs=decoder[-1].out_features)
+    def __init__(self, *, encoder: nn.Module, decoder: nn.Sequential) -> None:
+        super().__init__(
+            in_features=features_read(encoder), outputs=final_layer(decoder).out_features
+        )
         self.encoder = encoder
         self.decoder = decoder
 
@@ -31,9 +34,3 @@ class DeepSet(SetModel):
         # Sums of prefixes are running sums: one pass gives all of them.
         predictions: AddedValues = self.decoder(self.encoder(x).cumsum(1))
         return predictions
-
-    @property
-    def final(self) -> nn.Linear:
-        layer = self.decoder[-1]
-        assert isinstance(layer, nn.Linear)
-        return layer

@@ -12,6 +12,7 @@ from torch import nn
 from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
 from capnets.nn import masked
 from capnets.nn.cells import Cell
+from capnets.nn.encoders import features_read, final_layer
 
 __all__ = ["RecurrentNetwork"]
 
@@ -19,10 +20,10 @@ __all__ = ["RecurrentNetwork"]
 class RecurrentNetwork(SetModel):
     """An encoder, a cell, and a decoder of the state after the last instance."""
 
-    def __init__(
-        self, *, in_features: int, encoder: nn.Module, cell: Cell, decoder: nn.Sequential
-    ) -> None:
-        super().__init__(in_features=in_features, outputs=decoder[-1].out_features)
+    def __init__(self, *, encoder: nn.Module, cell: Cell, decoder: nn.Sequential) -> None:
+        super().__init__(
+            in_features=features_read(encoder), outputs=final_layer(decoder).out_features
+        )
         self.encoder = encoder
         self.cell = cell
         self.decoder = decoder
@@ -37,9 +38,3 @@ class RecurrentNetwork(SetModel):
         z, _ = self.cell(self.encoder(x))
         predictions: AddedValues = self.decoder(z)
         return predictions
-
-    @property
-    def final(self) -> nn.Linear:
-        layer = self.decoder[-1]
-        assert isinstance(layer, nn.Linear)
-        return layer

@@ -1,4 +1,4 @@
-r"""Set Transformer (Lee et al., ICML 2019, https://arxiv.org/abs/1810.00825) in the paper's two sizes.
+r"""Set Transformer (Lee et al., ICML 2019, https://arxiv.org/abs/1810.00825), in two sizes.
 
 .. math::
     Y = \mathrm{Linear}(\mathrm{SAB}^k(\mathrm{PMA}_1(\mathrm{Block}(\mathrm{Block}(X)))))

@@ -21,10 +21,11 @@ class MAB(nn.Module):
     r"""Multihead attention block: queries :math:`X` look at keys :math:`Y`.
 
     .. math::
-        H = Q + \mathrm{softmax}(Q K^\top / \sqrt{d})\,V, \qquad \mathrm{MAB}(X, Y) = H + \mathrm{ReLU}(O H)
+        H = Q + \mathrm{softmax}(Q K^\top / \sqrt{d})\,V, \qquad
+        \mathrm{MAB}(X, Y) = H + \mathrm{ReLU}(O H)
 
-    where :math:`Q, K, V` are linear in :math:`X, Y, Y`, cut into heads, and :math:`d` is the width of
-    all heads together.
+    where :math:`Q, K, V` are linear in :math:`X, Y, Y`, cut into heads, and :math:`d` is the width
+    of all heads together.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class MAB(nn.Module):
         scores = q @ k.mT / self.output.in_features**0.5
         weights = masked.softmax(scores, None if mask is None else mask[:, None, None, :])
         h = (q + weights @ v).transpose(1, 2).flatten(2)
-        return h + torch.relu(self.output(h))
+        out: Tensor = h + torch.relu(self.output(h))
+        return out
 
     def _heads(self, t: Instances) -> Float[Tensor, "sets heads size features"]:
-        return t.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        sets, size, hidden = t.shape
+        return t.view(sets, size, self.heads, hidden // self.heads).transpose(1, 2)
 
 
 class SAB(nn.Module):
@@ -61,7 +64,11 @@ class SAB(nn.Module):
 
 
 class ISAB(nn.Module):
-    r"""Self-attention through :math:`m` inducing points :math:`I`: :math:`\mathrm{MAB}(X, \mathrm{MAB}(I, X))`."""
+    r"""Self-attention through inducing points: :math:`\mathrm{MAB}(X, \mathrm{MAB}(I, X))`.
+
+    Every instance looks at the points :math:`I` instead of at all others: the cost grows with the size
+    of a set, not with its square.
+    """
 
     def __init__(self, in_features: int, hidden: int, *, points: int = 32, heads: int = 4) -> None:
         super().__init__()

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from capnets.errors import InputError
 
-__all__ = ["ConvEncoder", "Standardize", "decoder", "encoder", "mlp"]
+__all__ = [
+    "ConvEncoder",
+    "Standardize",
+    "decoder",
+    "encoder",
+    "features_read",
+    "final_layer",
+    "mlp",
+]
 
 
 def mlp(*sizes: int) -> nn.Sequential:
@@ -18,7 +28,7 @@ def mlp(*sizes: int) -> nn.Sequential:
     10400
     """
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
@@ -35,25 +45,53 @@ def decoder(in_features: int, outputs: int, *, layers: int = 3, hidden: int = 32
     return mlp(in_features, *[hidden] * layers, outputs)
 
 
+def features_read(encoder: nn.Module) -> int | None:
+    """How many features an encoder wants of an instance, if its first layer says so.
+
+    >>> features_read(mlp(3, 8)), features_read(ConvEncoder(8))
+    (3, None)
+    """
+    while isinstance(encoder, nn.Sequential) and len(encoder):
+        encoder = encoder[0]
+    return encoder.in_features if isinstance(encoder, nn.Linear) else None
+
+
+def final_layer(decoder: nn.Sequential) -> nn.Linear:
+    """The last layer of a decoder, whose bias is where training begins."""
+    layer = decoder[-1] if len(decoder) else None
+    if not isinstance(layer, nn.Linear):
+        raise InputError(
+            f"the last layer of a decoder must be linear, not {type(layer).__name__}: "
+            "its bias decides where training begins"
+        )
+    return layer
+
+
 class ConvEncoder(nn.Module):
     """Pictures (channels x height x width) to features, for training from pixels.
 
-    Two convolutions of 5 x 5 with pooling, then one fully connected layer: the smallest network that
-    reads digits well, because it is applied to every instance of every set.
+    Two convolutions of 5 x 5 with pooling, then one fully connected layer: the smallest network
+    that reads digits well, because it is applied to every instance of every set.
     """
 
     def __init__(self, hidden: int, *, channels: int = 1, width: int = 16) -> None:
         super().__init__()
+        self.channels = channels
         self.convolutions = nn.Sequential(
             nn.Conv2d(channels, width, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(width, 2 * width, 5, padding=2), nn.ReLU(), nn.AdaptiveMaxPool2d(4),
         )  # fmt: skip
         self.output = nn.Linear(2 * width * 16, hidden)
 
-    def forward(self, x: Float[Tensor, "sets size channels height width"]) -> Tensor:
+    def forward(self, x: Float[Tensor, "sets size *picture"]) -> Float[Tensor, "sets size hidden"]:
+        if x.ndim != 5 or x.shape[2] != self.channels or min(x.shape[3:]) < 4:
+            raise InputError(
+                f"instances have shape {tuple(x.shape[2:])}; expected pictures of shape "
+                f"{self.channels} x height x width, of at least 4 x 4"
+            )
         pictures = self.convolutions(x.flatten(0, 1))
         features: Tensor = self.output(pictures.flatten(1))
-        return features.unflatten(0, x.shape[:2])
+        return features.view(*x.shape[:2], features.shape[1])
 
 
 class Standardize(nn.Module):
@@ -73,4 +111,6 @@ class Standardize(nn.Module):
         self.scale.copy_(torch.where(deviation > 1e-6, 1 / deviation.clamp_min(1e-6), 1.0))
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-1] != len(self.mean):  # one column would silently be taken for all
+            raise InputError(f"instances have {x.shape[-1]} features, expected {len(self.mean)}")
         return (x - self.mean) * self.scale

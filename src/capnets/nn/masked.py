@@ -34,7 +34,7 @@ def blank(values: Values, mask: Mask) -> Values:
     """Zero behind the end of every set, whatever stood there."""
     if mask is None:
         return values
-    return values.masked_fill(~mask.unflatten(1, (-1,) + (1,) * (values.ndim - 2)), 0.0)
+    return values.masked_fill(~mask.view(*mask.shape, *[1] * (values.ndim - 2)), 0.0)
 
 
 def total(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:

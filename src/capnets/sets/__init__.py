@@ -8,22 +8,21 @@ Padding exists only inside a batch (see `capnets.batches`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from capnets.atomic import write_json, writing
 from capnets.errors import InputError
+from capnets.memory import check_memory
+from capnets.sets import faults
+from capnets.sets import folder as disk
+from capnets.sets.orders import Array, offsets_of, random_orders
 
-__all__ = ["Sets", "offsets_of", "random_orders"]
-
-Array = NDArray[Any]
+__all__ = ["Array", "Sets", "offsets_of", "random_orders"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,35 +63,17 @@ class Sets:
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._check_layout()
-
-    def _check_layout(self) -> None:
-        index, offsets = self.index, self.offsets
-        if offsets.ndim != 1 or len(offsets) < 1 or index.ndim != 1:
-            raise InputError(
-                "index and offsets must be one-dimensional, offsets with one entry more than sets"
-            )
-        if offsets[0] != 0 or offsets[-1] != len(index):
-            raise InputError(
-                f"offsets must run from 0 to the length of index ({len(index)}), "
-                f"not from {offsets[0]} to {offsets[-1]}"
-            )
-        sizes = np.diff(offsets)
-        if (sizes < 0).any():
-            raise InputError(
-                f"offsets must not decrease; they do after set {int(np.argmax(sizes < 0))}"
-            )
-        if len(index) and (index.min() < 0 or index.max() >= len(self.pool)):
-            raise InputError(f"index names rows outside the pool of {len(self.pool)} instances")
-        for name, values, expected in (
-            ("y", self.y, len(self)),
-            ("ids", self.ids, len(self)),
-            ("weights", self.weights, len(self)),
-            ("classes", self.classes, len(self.pool)),
-            ("feature_names", self.feature_names, self.pool.shape[-1]),
-        ):
-            if values is not None and len(values) != expected:
-                raise InputError(f"{name} has {len(values)} entries, but {expected} are needed")
+        for name in disk.ARRAYS:
+            if (values := getattr(self, name)) is not None:
+                object.__setattr__(self, name, np.asanyarray(values))
+        if self.ids is not None and self.ids.dtype == object:  # such an array could not be saved
+            object.__setattr__(self, "ids", self.ids.astype(str))
+        if self.feature_names is not None:
+            object.__setattr__(self, "feature_names", tuple(self.feature_names))
+        faults.check_kinds(self)
+        for name in ("index", "offsets"):
+            object.__setattr__(self, name, getattr(self, name).astype(np.int64, copy=False))
+        faults.check_layout(self)
 
     # Making -------------------------------------------------------------------------------------
 
@@ -101,7 +82,7 @@ class Sets:
         """Sets from a list with one array (instances x features) per set."""
         if not len(arrays):
             raise InputError("zero sets: give at least one array of instances x features")
-        tables = [np.asarray(a, dtype=np.float32) for a in arrays]
+        tables = [np.asarray(a) for a in arrays]
         shape = tables[0].shape[1:]
         for k, table in enumerate(tables):
             if table.ndim < 2:
@@ -111,17 +92,29 @@ class Sets:
                 )
             if table.shape[1:] != shape:
                 raise InputError(
-                    f"set {k} has instances of shape {table.shape[1:]}, set 0 of shape {shape}"
+                    f"set {k} has instances of shape {table.shape[1:]}, set 0 of shape {shape}; "
+                    "all instances must have the same features"
                 )
-        sizes = [len(t) for t in tables]
-        pool = np.concatenate(tables)
-        labels = None if y is None else np.asarray(y, dtype=np.float32)
-        return cls(pool, np.arange(len(pool)), offsets_of(sizes), labels, **about)
+        offsets = offsets_of([len(t) for t in tables])
+        check_memory(
+            4 * sum(t.size for t in tables),
+            what=f"{len(tables):,} sets with {offsets[-1]:,} instances of shape {shape}",
+            advice="write the instances to a .npy file and map it into memory as the pool of Sets",
+        )
+        pool = np.empty((offsets[-1], *shape), dtype=np.float32)
+        for k, table in enumerate(tables):
+            pool[offsets[k] : offsets[k + 1]] = faults.numbers(table, f"set {k}")
+        labels = None if y is None else faults.numbers(y, "y")
+        return cls(pool, np.arange(len(pool)), offsets, labels, **about)
 
     @classmethod
-    def from_padded(cls, x: Any, mask: Any, y: Any = None, **about: Any) -> Self:
-        """Sets from a padded array (sets x longest x features) and a mask that is True at instances."""
-        x, mask = np.asarray(x, dtype=np.float32), np.asarray(mask, dtype=bool)
+    def from_padded(cls, x: Any, mask: Any = None, y: Any = None, **about: Any) -> Self:
+        """Sets from a padded array (sets x longest x features) and a mask, True at instances.
+
+        Without a mask every set fills its row.
+        """
+        x = np.asarray(x)
+        mask = np.ones(x.shape[:2], bool) if mask is None else np.asarray(mask, dtype=bool)
         if x.shape[:2] != mask.shape:
             raise InputError(f"mask has shape {mask.shape}, but x begins with {x.shape[:2]}")
         return cls.from_arrays([row[keep] for row, keep in zip(x, mask, strict=True)], y, **about)
@@ -132,6 +125,11 @@ class Sets:
         if not parts:
             raise InputError("zero parts to concatenate")
         first = parts[0]
+        for k, part in enumerate(parts):
+            for name in ("feature_shape", "feature_names", "outputs"):
+                here, there = getattr(part, name), getattr(first, name)
+                if here != there:
+                    raise InputError(f"part {k} has {name} {here}, part 0 has {there}")
         offsets = offsets_of(np.concatenate([p.sizes for p in parts]))
         if all(p.pool is first.pool for p in parts):
             pool, classes = first.pool, first.classes
@@ -139,13 +137,18 @@ class Sets:
         else:
             starts = np.cumsum([0] + [len(p.pool) for p in parts[:-1]])
             pool = np.concatenate([p.pool for p in parts])
-            classes = _joined([p.classes for p in parts])
+            classes = _joined("classes", [p.classes for p in parts])
             index = np.concatenate([p.index + s for p, s in zip(parts, starts, strict=True)])
         return cls(
-            pool, index, offsets, _joined([p.y for p in parts]),
-            classes=classes, ids=_joined([p.ids for p in parts]),
-            weights=_joined([p.weights for p in parts]), feature_names=first.feature_names,
-        )  # fmt: skip
+            pool,
+            index,
+            offsets,
+            _joined("y", [p.y for p in parts]),
+            classes=classes,
+            ids=_joined("ids", [p.ids for p in parts]),
+            weights=_joined("weights", [p.weights for p in parts]),
+            feature_names=first.feature_names,
+        )
 
     # Looking ------------------------------------------------------------------------------------
 
@@ -176,7 +179,13 @@ class Sets:
         """The pool rows of set k."""
         return self.index[self.offsets[k] : self.offsets[k + 1]]
 
-    def __getitem__(self, key: int | slice) -> Any:
+    @overload
+    def __getitem__(self, key: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Self: ...
+
+    def __getitem__(self, key: int | slice) -> Array | Self:
         """The instances of one set, or (for a slice) the sets of a range, without copying."""
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
@@ -184,25 +193,37 @@ class Sets:
                 return self.subset(np.arange(start, stop, step))
             stop = max(start, stop)
             begin, end = self.offsets[start], self.offsets[stop]
-            return replace(
-                self, index=self.index[begin:end], offsets=self.offsets[start : stop + 1] - begin,
-                **{n: None if v is None else v[start:stop] for n, v in self._per_set()},
-            )  # fmt: skip
+            offsets = self.offsets[start : stop + 1] - begin
+            return self._part(slice(start, stop), self.index[begin:end], offsets)
         if not -len(self) <= key < len(self):
-            raise IndexError(f"set {key} of {len(self)}")
-        return self.pool[self.rows(key % len(self))]
+            raise IndexError(f"there is no set {key}: there are {len(self)}")
+        instances: Array = self.pool[self.rows(key % len(self))]
+        return instances
 
     def subset(self, chosen: Any) -> Self:
         """The chosen sets, by number or by a Boolean per set, in the order given."""
         chosen = np.asarray(chosen)
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        if chosen.dtype == bool:
+            if chosen.shape != (len(self),):
+                raise InputError(f"{chosen.size} Booleans cannot choose among {len(self)} sets")
+            chosen = np.flatnonzero(chosen)
+        elif chosen.size and chosen.dtype.kind not in "iu":
+            raise InputError(f"sets are chosen by whole numbers or Booleans, not {chosen.dtype}")
+        chosen = chosen.astype(np.int64)
+        outside = (chosen < -len(self)) | (chosen >= len(self))
+        if outside.any():
+            raise InputError(f"there is no set {chosen[outside][0]}: there are {len(self)}")
+        chosen = chosen % max(len(self), 1)
         sizes = self.sizes[chosen]
         offsets = offsets_of(sizes)
         positions = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return replace(
-            self, index=self.index[positions], offsets=offsets,
-            **{n: None if v is None else v[chosen] for n, v in self._per_set()},
-        )  # fmt: skip
+        return self._part(chosen, self.index[positions], offsets)
+
+    def _part(self, chosen: slice | Array, index: Array, offsets: Array) -> Self:
+        y, ids, weights = (
+            None if v is None else v[chosen] for v in (self.y, self.ids, self.weights)
+        )
+        return replace(self, index=index, offsets=offsets, y=y, ids=ids, weights=weights)
 
     def split(self, shares: Sequence[float], generator: torch.Generator) -> list[Self]:
         """Random parts of the sets in the given shares; no set is in two parts."""
@@ -213,27 +234,11 @@ class Sets:
         return [self.subset(np.sort(part)) for part in np.split(order, cuts)]
 
     def check_finite(self) -> None:
-        """Raise an error that names the first set and column with a NaN or infinite feature."""
-        for start in range(0, len(self.pool), 65536):
-            bad = ~np.isfinite(self.pool[start : start + 65536])
-            if bad.any():
-                row, *column = np.argwhere(bad)[0]
-                row += start
-                where = np.flatnonzero(self.index == row)
-                owner = (
-                    f"set {np.searchsorted(self.offsets, where[0], 'right') - 1}"
-                    if len(where)
-                    else "no set"
-                )
-                name = self.feature_names[column[-1]] if self.feature_names else column[-1]
-                raise InputError(
-                    f"instance {row} (of {owner}) has the value {self.pool[(row, *column)]} in column {name}; "
-                    "replace or drop missing and infinite values first"
-                )
-        if self.y is not None and not np.isfinite(self.y).all():
-            raise InputError(
-                f"the label of set {int(np.argwhere(~np.isfinite(self.y))[0][0])} is not finite"
-            )
+        """Raise an error that names the first set and column with a NaN or infinite feature.
+
+        Rows of the pool that no set uses may hold anything.
+        """
+        faults.check_finite(self)
 
     # Orders -------------------------------------------------------------------------------------
 
@@ -262,63 +267,20 @@ class Sets:
 
     def save(self, folder: str | Path) -> None:
         """Write the sets as a folder of .npy files that `load` maps into memory."""
-        folder = Path(folder)
-        arrays = {
-            "pool": self.pool,
-            "index": self.index,
-            "offsets": self.offsets,
-            "classes": self.classes,
-        }
-        present = []
-        for name, values in (*arrays.items(), *self._per_set()):
-            if values is not None:
-                with writing(folder / f"{name}.npy") as path, path.open("wb") as file:
-                    np.save(file, values, allow_pickle=False)
-                present.append(name)
-        names = None if self.feature_names is None else list(self.feature_names)
-        write_json(folder / "sets.json", {"format": 1, "arrays": present, "feature_names": names})
+        arrays = {n: v for n in disk.ARRAYS if (v := getattr(self, n)) is not None}
+        disk.write(Path(folder), arrays, self.feature_names)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read what `save` wrote; arrays stay on disk until they are used."""
-        folder = Path(folder)
         try:
-            about = json.loads((folder / "sets.json").read_text())
-            arrays = {
-                n: np.load(folder / f"{n}.npy", mmap_mode="r", allow_pickle=False)
-                for n in about["arrays"]
-            }
-        except (OSError, ValueError, KeyError) as error:
+            return cls(**disk.read(Path(folder)))
+        except TypeError as error:
             raise InputError(f"{folder} holds no complete saved sets: {error}") from error
-        names = about["feature_names"]
-        return cls(**arrays, feature_names=None if names is None else tuple(names))
-
-    def _per_set(self) -> list[tuple[str, Array | None]]:
-        return [("y", self.y), ("ids", self.ids), ("weights", self.weights)]
 
 
-def offsets_of(sizes: Any) -> Array:
-    """Where each set begins, and where the last one ends.
-
-    >>> offsets_of([2, 0, 3]).tolist()
-    [0, 2, 2, 5]
-    """
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def random_orders(sizes: Any, generator: torch.Generator) -> Array:
-    """A random order for sets of the given sizes, as `Sets.reorder` takes it."""
-    sizes = np.asarray(sizes, dtype=np.int64)
-    keys = torch.rand(int(sizes.sum()), generator=generator, dtype=torch.float64)
-    if len(sizes) and (sizes == sizes[0]).all():  # one sort of rows is far quicker than one of all
-        return keys.view(len(sizes), -1).argsort(dim=1).flatten().numpy()
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    order = np.lexsort((keys.numpy(), owner))
-    return order - np.repeat(offsets_of(sizes)[:-1], sizes)
-
-
-def _joined(parts: list[Array | None]) -> Array | None:
+def _joined(name: str, parts: list[Array | None]) -> Array | None:
     present = [p for p in parts if p is not None]
     if present and len(present) < len(parts):
-        raise InputError("either all parts or none must have y, ids, weights and classes")
+        raise InputError(f"either all parts or none must have {name}")
     return np.concatenate(present) if present else None

@@ -1,0 +1,41 @@
+"""Saying that something will not fit before the machine says it in its own way."""
+
+from __future__ import annotations
+
+import os
+
+from capnets.errors import InputError
+
+__all__ = ["check_memory", "free_memory"]
+
+#: Below this nobody asks the system: the question would cost more than small things are worth.
+SMALL = 2**28
+
+
+def check_memory(needed: float, *, what: str, advice: str) -> None:
+    """Refuse what needs more bytes than are free.
+
+    >>> check_memory(1e18, what="a batch of that size", advice="make it smaller")
+    Traceback (most recent call last):
+        ...
+    capnets.errors.InputError: a batch of that size: 1,000,000,000.0 GB of memory are needed, ...
+    """
+    if needed > SMALL and needed > (free := free_memory()):
+        raise InputError(
+            f"{what}: {needed / 1e9:,.1f} GB of memory are needed, "
+            f"but only {free / 1e9:,.1f} GB are free; {advice}"
+        )
+
+
+def free_memory() -> float:
+    """Bytes that a process may still take without anything being swapped out or killed."""
+    try:
+        with open("/proc/meminfo") as file:
+            fields = dict(line.split(":") for line in file)
+        return 1024.0 * int(fields["MemAvailable"].split()[0])
+    except (OSError, KeyError):
+        pass
+    try:  # not Linux: all there is must do as a bound
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError):
+        return float("inf")
