@@ -1,0 +1,157 @@
+"""What can be asked for: one training run, the labels of one draw of sets, the size of one network.
+
+Each is a frozen choice that round-trips through JSON and has a short key. Two tables that need the
+same run name the same key, so it is made once. A run says nothing about the protocol: a trained
+network is evaluated under both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from capnets.errors import InputError, unknown
+from capnets.records import Record
+
+__all__ = ["Cell", "Choice", "Labels", "Shape", "choice_from_dict"]
+
+
+class _Keyed(Record):
+    """A recorded choice that says its kind and has a key."""
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object, its kind first."""
+        return {"kind": self.kind, **super().to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Read what `to_dict` gave."""
+        values = dict(values)
+        if (kind := values.pop("kind", cls.kind)) != cls.kind:
+            raise InputError(f"expected a record of the kind {cls.kind!r}, not {kind!r}")
+        required = {f.name for f in fields(cls) if f.default is MISSING}
+        if missing := sorted(required - values.keys()):
+            raise InputError(f"a record of the kind {cls.kind!r} lacks {', '.join(missing)}")
+        return super().from_dict(values)
+
+    @cached_property
+    def key(self) -> str:
+        """A short name that is the same for the same choice, in every process and version.
+
+        Fields that are None or empty are left out, so that a field added later, with such a
+        default, leaves the keys of old records as they were.
+        """
+        chosen = {k: v for k, v in self.to_dict().items() if v is not None and v != []}
+        text = json.dumps(chosen, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _require_positive(choice: _Keyed, *names: str) -> None:
+    for name in names:
+        value = getattr(choice, name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if number is not None and not number > 0:
+                raise InputError(f"{name} of a {choice.kind} must be positive, not {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(_Keyed):
+    """One training run.
+
+    >>> cell = Cell(model="c-gru", task="unique-sum", source="mnist", embedding="pca")
+    >>> cell.key, Cell.from_dict(cell.to_dict()) == cell
+    ('eebd352bfdce2751', True)
+
+    Attributes
+    ----------
+    sizes
+        Possible numbers of instances of a set, equally likely; none: as the source has them.
+    sets, valid_sets, test_sets
+        How many sets to draw; None: all that the source has.
+    data_seed, seed
+        Of drawing the sets, and of training. Seeds of training see the same sets.
+    recipe, epochs, learning_rate
+        How to train; None: as the recipe says.
+    activation
+        What makes added values of the decoder's output; None: what the model has by default.
+    priors
+        What is known about added values, as `training.priors` records it.
+    """
+
+    kind: ClassVar[str] = "run"
+
+    model: str
+    task: str
+    source: str
+    embedding: str
+    sizes: tuple[int, ...] = (10,)
+    sets: int | None = 100_000
+    valid_sets: int | None = 10_000
+    test_sets: int | None = 10_000
+    data_seed: int = 0
+    seed: int = 0
+    recipe: str = "fast"
+    epochs: int | None = None
+    learning_rate: float | None = None
+    hidden: int = 32
+    layers: int = 3
+    activation: str | None = None
+    priors: tuple[dict[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "sizes", "sets", "valid_sets", "test_sets", "hidden", "layers")
+        _require_positive(self, "epochs", "learning_rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels(_Keyed):
+    """The labels of one draw of sets: their statistics and histogram; nothing is trained."""
+
+    kind: ClassVar[str] = "labels"
+
+    task: str
+    source: str
+    sizes: tuple[int, ...] = (10,)
+    sets: int = 100_000
+    data_seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "sizes", "sets")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape(_Keyed):
+    """The number of parameters of one network; nothing is trained."""
+
+    kind: ClassVar[str] = "shape"
+
+    model: str
+    in_features: int = 64
+    hidden: int = 32
+    layers: int = 3
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "in_features", "hidden", "layers")
+
+
+Choice = Cell | Labels | Shape
+_KINDS: dict[str, type[Cell] | type[Labels] | type[Shape]] = {
+    kind.kind: kind for kind in (Cell, Labels, Shape)
+}
+
+
+def choice_from_dict(record: dict[str, Any]) -> Choice:
+    """What `to_dict` wrote, of whichever kind it is.
+
+    >>> choice_from_dict({"kind": "shape", "model": "c-gru"}).in_features
+    64
+    """
+    kind = record.get("kind")
+    if kind not in _KINDS:
+        raise unknown("kind of record", kind, _KINDS)
+    return _KINDS[kind].from_dict(record)

@@ -1,0 +1,88 @@
+"""What a command has to do: the entries of some tables, and every run behind them once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from capnets.errors import InputError
+from capnets.paper.cells import Choice
+from capnets.paper.names import find_model, find_task
+from capnets.paper.scales import Scale, find_scale
+from capnets.paper.tables import Entry, Table, find_tables
+
+__all__ = ["Plan", "make_plan", "narrow"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Tables with their entries at a scale."""
+
+    scale: Scale
+    tables: tuple[tuple[Table, tuple[Entry, ...]], ...]
+
+    @cached_property
+    def choices(self) -> Mapping[str, Choice]:
+        """All that has to be done, by key: what several entries need is there once."""
+        return {
+            choice.key: choice
+            for _, entries in self.tables
+            for entry in entries
+            for choice in entry.needed
+        }
+
+
+def narrow(
+    entries: Iterable[Entry],
+    *,
+    models: Iterable[str] | None = None,
+    tasks: Iterable[str] | None = None,
+) -> tuple[Entry, ...]:
+    """The entries about some models and tasks; None: about any.
+
+    An entry that is about no model (a statistic of labels) has no place among those of given
+    models, and likewise for tasks.
+    """
+    wanted_models = None if models is None else {find_model(name) for name in models}
+    wanted_tasks = None if tasks is None else {find_task(name) for name in tasks}
+    return tuple(
+        entry
+        for entry in entries
+        if (wanted_models is None or entry.model in wanted_models)
+        and (wanted_tasks is None or entry.task in wanted_tasks)
+    )
+
+
+def make_plan(
+    names: Iterable[str],
+    *,
+    scale: str | Scale = "full",
+    models: Iterable[str] | None = None,
+    tasks: Iterable[str] | None = None,
+    seeds: Iterable[int] | None = None,
+) -> Plan:
+    """What to do for some tables, narrowed to models, tasks and seeds.
+
+    Seeds replace those of the scale, so they can also be more than it has.
+
+    >>> plan = make_plan(["table1"], models=["c-gru"], tasks=["US", "WTri"], seeds=[0])
+    >>> [choice.task for choice in plan.choices.values()]
+    ['unique-sum', 'weighted-triangular']
+    """
+    size = find_scale(scale) if isinstance(scale, str) else scale
+    if seeds is not None:
+        size = replace(size, seeds=tuple(seeds))
+    models = None if models is None else list(models)
+    tasks = None if tasks is None else list(tasks)
+    found = find_tables(names)
+    tables = []
+    for table in found:
+        if entries := narrow(table.entries(size), models=models, tasks=tasks):
+            tables.append((table, entries))
+    if not tables:
+        raise InputError(
+            f"nothing is left of {', '.join(t.name for t in found) or 'no tables'} with "
+            f"models {models or 'any'} and tasks {tasks or 'any'}; ask for more of them"
+        )
+    return Plan(size, tuple(tables))

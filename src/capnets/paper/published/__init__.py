@@ -1,0 +1,1 @@
+"""Every number that the paper prints, and where the printed numbers disagree."""

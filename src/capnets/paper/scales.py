@@ -1,0 +1,160 @@
+"""How large the paper's experiments are made: smoke, small, full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from capnets.errors import InputError, unknown
+from capnets.paper.cells import Cell, Labels
+from capnets.paper.names import TASKS
+
+__all__ = ["SCALES", "Scale", "find_scale"]
+
+# The images that the paper uses a task with; all others are digits.
+_FASHION = ("UC", "TriC")
+# What can be had in place of the paper's review data, and how its sentences become vectors.
+_REVIEWS, _SENTENCES = "womens-clothing", "minilm"
+PAPER_SETS = 100_000
+# How images become vectors, without labels of instances. The paper does not say how.
+EMBEDDING = "pca"
+# The only learning rate of the paper's experiments outside its search.
+PAPER_RATE = 0.001
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """Numbers of sets and seeds, and what every run of a table has in common.
+
+    Attributes
+    ----------
+    source
+        Images of all tasks; None: those of the paper.
+    sentiment
+        Whether to run the task whose data is text.
+    grid_every
+        Of the cells of the hyper-parameter grid, every how-manieth is run.
+    """
+
+    name: str
+    sets: int
+    valid_sets: int
+    test_sets: int
+    seeds: tuple[int, ...]
+    embedding: str
+    source: str | None = None
+    recipe: str = "fast"
+    epochs: int | None = None
+    sentiment: bool = True
+    grid_every: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
+            raise InputError(f"seeds must be different and not negative, not {self.seeds}")
+
+    def source_of(self, task: str) -> str:
+        """The images of a task (short name)."""
+        return self.source or ("fashion-mnist" if task in _FASHION else "mnist")
+
+    def sets_of(self, published: int) -> int:
+        """As large a part of this scale's training sets as the paper's number is of its 100,000.
+
+        >>> find_scale("small").sets_of(30_000)
+        3000
+        """
+        return self.sets * published // PAPER_SETS
+
+    def cell(self, model: str, task: str, *, seed: int | None = None) -> Cell:
+        """The run that the paper's main table has for a model and a task (short name).
+
+        Other experiments change what they are about with `dataclasses.replace`; what they
+        leave as it is stays the same run.
+        """
+        images = Cell(
+            model=model,
+            task=TASKS[task],
+            source=self.source_of(task),
+            embedding=self.embedding,
+            sets=self.sets,
+            valid_sets=self.valid_sets,
+            test_sets=self.test_sets,
+            seed=self.seeds[0] if seed is None else seed,
+            recipe=self.recipe,
+            epochs=self.epochs,
+        )
+        if task != "Sent":
+            return images
+        # Documents are what they are: their number and sizes are not drawn.
+        return replace(
+            images,
+            source=_REVIEWS,
+            embedding=_SENTENCES,
+            sizes=(),
+            sets=None,
+            valid_sets=None,
+            test_sets=None,
+        )
+
+    def cells(self, model: str, task: str) -> tuple[Cell, ...]:
+        """That run with every seed; none where this scale leaves the task out."""
+        if task == "Sent" and not self.sentiment:
+            return ()
+        return tuple(self.cell(model, task, seed=seed) for seed in self.seeds)
+
+    def labels(self, task: str, sizes: tuple[int, ...]) -> Labels:
+        """The labels that a task's training sets have."""
+        return Labels(task=TASKS[task], source=self.source_of(task), sizes=sizes, sets=self.sets)
+
+    def learning_rate(self, rate: float) -> float | None:
+        """The rate to record: none if it is what the recipe has anyway.
+
+        So the cell of the grid that the paper chose is the main table's run.
+        """
+        return None if self.recipe == "paper" and rate == PAPER_RATE else rate
+
+
+SCALES: Mapping[str, Scale] = MappingProxyType(
+    {
+        # Less than a second a cell, from what ships with scikit-learn: proves that all of it runs.
+        "smoke": Scale(
+            name="smoke",
+            sets=300,
+            valid_sets=100,
+            test_sets=100,
+            seeds=(0,),
+            source="digits",
+            embedding="none",
+            epochs=2,
+            sentiment=False,
+            grid_every=17,
+        ),
+        "small": Scale(
+            name="small",
+            sets=10_000,
+            valid_sets=2_000,
+            test_sets=2_000,
+            seeds=(0,),
+            embedding=EMBEDDING,
+        ),
+        "full": Scale(
+            name="full",
+            sets=PAPER_SETS,
+            valid_sets=10_000,
+            test_sets=10_000,
+            seeds=(0, 1, 2),
+            embedding=EMBEDDING,
+        ),
+    }
+)
+
+
+def find_scale(name: str) -> Scale:
+    """The scale of a name.
+
+    >>> find_scale("full").seeds
+    (0, 1, 2)
+    """
+    if name not in SCALES:
+        raise unknown("scale", name, SCALES)
+    return SCALES[name]

@@ -1,0 +1,126 @@
+"""Tables about the networks' sizes, the search for settings, and the labels."""
+
+from __future__ import annotations
+
+from capnets.paper.cells import Shape
+from capnets.paper.names import MODELS
+from capnets.paper.published import labels, search
+from capnets.paper.scales import Scale
+from capnets.paper.tables.effectiveness import OTHER_SIZES
+from capnets.paper.tables.table import Entry, Reading, Table, vary
+
+__all__ = ["TABLES"]
+
+ATTENTION_SHAPE = "No shape that fits the paper's formula has this number of parameters."
+
+
+def _parameters(scale: Scale) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(
+            row=model,
+            column="parameters",
+            model=model,
+            reading=Reading("parameters"),
+            choices=(Shape(model=model),),
+            published=float(search.PARAMETERS[model]),
+            caveat=ATTENTION_SHAPE if model == "attention" else "",
+        )
+        for model in MODELS
+    )
+
+
+def _grid(scale: Scale) -> tuple[Entry, ...]:
+    entries: list[Entry] = []
+    for (model, layers, hidden), row in search.GRID.items():
+        for (task, rate), number in row.items():
+            run = vary(
+                (scale.cell(model, task),),
+                hidden=hidden,
+                layers=layers or 3,
+                learning_rate=scale.learning_rate(rate),
+            )
+            entries.append(
+                Entry(
+                    row=f"{model} {layers} layers {hidden}" if layers else f"{model} {hidden}",
+                    column=f"{task} {rate:g}",
+                    model=model,
+                    task=task,
+                    reading=Reading("valid_mse"),
+                    choices=run if len(entries) % scale.grid_every == 0 else (),
+                    published=number,
+                    dash=number is None,
+                )
+            )
+    return tuple(entries)
+
+
+def _statistics(scale: Scale) -> tuple[Entry, ...]:
+    entries = []
+    for row, numbers in labels.STATISTICS.items():
+        task, _, size = row.partition("/")
+        sizes = labels.VARYING_SIZES if size == "var" else (int(size),)
+        for statistic, number in numbers.items():
+            entries.append(
+                Entry(
+                    row=f"{task} {size}",
+                    column=statistic,
+                    task=task,
+                    reading=Reading(f"label_{statistic}"),
+                    choices=(scale.labels(task, sizes),),
+                    published=number,
+                    caveat=OTHER_SIZES if row == "TriC/var" else "",
+                )
+            )
+    return tuple(entries)
+
+
+def _histograms(scale: Scale) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(
+            row=task,
+            column="sets by label",
+            task=task,
+            reading=Reading("label_counts"),
+            choices=(scale.labels(task, (10,)),),
+            published=tuple(map(float, counts)),
+        )
+        for task, counts in labels.HISTOGRAMS.items()
+    )
+
+
+TABLES = (
+    Table(
+        name="parameters",
+        number="Table 6",
+        title="Parameter counts",
+        shows="Trainable parameters with 64 input features and 32 hidden dimensions.",
+        better=None,
+        build=_parameters,
+    ),
+    Table(
+        name="hyper-parameters",
+        number="Table 10",
+        title="Hyper-parameter search",
+        shows="Validation MSE by layers, hidden dimensions and learning rate.",
+        aliases=("grid", "search"),
+        build=_grid,
+    ),
+    Table(
+        name="label-statistics",
+        number="Table 7",
+        title="Statistics of the labels",
+        shows="Mean, median, variance and deviation of the labels of the training sets.",
+        better=None,
+        aliases=("dataset-statistics",),
+        build=_statistics,
+    ),
+    Table(
+        name="label-histograms",
+        number="Figure 5",
+        title="Histograms of the labels",
+        shows="How many training sets have which label.",
+        better=None,
+        aliases=("histograms",),
+        build=_histograms,
+    ),
+)

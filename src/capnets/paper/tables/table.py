@@ -1,0 +1,156 @@
+"""What a table of the paper is: entries, each with its runs and the number that was printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import nan
+from statistics import fmean, median, pstdev
+from typing import Any, Literal
+
+from capnets.errors import InputError
+from capnets.paper.cells import Cell, Choice
+from capnets.paper.scales import Scale
+
+__all__ = ["Entry", "Published", "Reading", "Statistic", "Table", "vary"]
+
+Statistic = Literal["mean", "median", "stdev"]
+Published = float | tuple[float, ...] | None
+
+# The paper's deviations divide by the number of runs, see `published.inconsistencies`.
+_STATISTICS: dict[Statistic, Callable[[list[float]], float]] = {
+    "mean": fmean,
+    "median": median,
+    "stdev": pstdev,
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Which number of a record an entry shows.
+
+    Attributes
+    ----------
+    metric
+        Its name in the record, such as "mse".
+    position
+        Which of a list, for a metric that is one; None: the metric is a number, or all of it is
+        shown (a curve).
+    within
+        The statistic of such a list.
+    times
+        Factor from the record's unit to the paper's.
+
+    Examples
+    --------
+    >>> Reading("order_mse", within="median").of({"order_mse": [0.3, 0.1, 0.2]})
+    0.2
+    """
+
+    metric: str
+    position: int | None = None
+    within: Statistic | None = None
+    times: int = 1
+
+    def of(self, record: Mapping[str, Any]) -> float | tuple[float, ...]:
+        """The number in a record's metrics."""
+        if self.metric not in record:
+            raise InputError(f"the record has no {self.metric!r}, only {', '.join(record)}")
+        value = record[self.metric]
+        if self.within is not None:
+            return self.times * _STATISTICS[self.within](list(value))
+        if self.position is not None:
+            return self.times * float(value[self.position])
+        if isinstance(value, list | tuple):
+            return tuple(self.times * float(number) for number in value)
+        return self.times * float(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One number (or curve) of a table.
+
+    Attributes
+    ----------
+    row, column
+        Where it stands.
+    choices
+        What it is made of: a run for each seed. None: not part of this scale.
+    minus
+        Runs whose statistic is subtracted (a difference from the counterpart).
+    statistic
+        Over the seeds.
+    published
+        What the paper prints; None if it prints nothing.
+    dash
+        The paper prints a dash: the network did not converge.
+    caveat
+        Why the printed number cannot be held against ours, if it cannot.
+    """
+
+    row: str
+    column: str
+    reading: Reading
+    choices: tuple[Choice, ...]
+    minus: tuple[Choice, ...] = ()
+    statistic: Statistic = "mean"
+    published: Published = None
+    dash: bool = False
+    caveat: str = ""
+    model: str | None = None
+    task: str | None = None
+
+    @property
+    def needed(self) -> tuple[Choice, ...]:
+        """All that has to be done for this entry."""
+        return self.choices + self.minus
+
+    def of_seeds(self, values: list[float]) -> float:
+        """The statistic of what the seeds gave; a single seed has no deviation (NaN)."""
+        if self.statistic == "stdev" and len(values) == 1:
+            return nan
+        return _STATISTICS[self.statistic](values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table or figure of the paper.
+
+    Attributes
+    ----------
+    number
+        Where it is in the paper, such as "Table 1"; also found by it.
+    shows
+        One sentence for the reader.
+    better
+        Whether lower or higher numbers are better; None: they are to be equal.
+    build
+        Its entries at a scale.
+    """
+
+    name: str
+    number: str
+    title: str
+    shows: str
+    build: Callable[[Scale], tuple[Entry, ...]] = field(repr=False)
+    better: Literal["lower", "higher"] | None = "lower"
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that it is found by."""
+        return (self.name, self.number.lower().replace(" ", ""), *self.aliases)
+
+    @property
+    def figure(self) -> bool:
+        """Whether the paper draws it."""
+        return self.number.startswith("Figure")
+
+    def entries(self, scale: Scale) -> tuple[Entry, ...]:
+        """Its entries, row by row."""
+        return self.build(scale)
+
+
+def vary(cells: tuple[Cell, ...], **changes: Any) -> tuple[Cell, ...]:
+    """The same runs with something changed."""
+    return tuple(replace(cell, **changes) for cell in cells)

@@ -1,0 +1,227 @@
+"""Which runs stand behind which printed number."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from capnets.errors import InputError
+from capnets.paper.cells import Cell, Shape
+from capnets.paper.names import CAPACITY, COUNTERPART, MODELS, RECURRENT
+from capnets.paper.plan import make_plan, narrow
+from capnets.paper.scales import SCALES, find_scale
+from capnets.paper.tables import GROUPS, TABLES, Reading, find_tables
+from capnets.tasks import EMBEDDINGS, SOURCES, TaskSpec
+
+FULL = find_scale("full")
+
+
+@cache
+def entries(name: str, scale=FULL):
+    return {(entry.row, entry.column): entry for entry in TABLES[name].entries(scale)}
+
+
+def keys(name: str, row: str, column: str, scale=FULL) -> list[str]:
+    return [choice.key for choice in entries(name, scale)[row, column].choices]
+
+
+def test_every_table_and_figure_with_data_is_there():
+    numbers = Counter(table.number for table in TABLES.values())
+    assert numbers == Counter(
+        [f"Table {n}" for n in range(1, 19)] + [f"Figure {n}" for n in (2, 3, 4, 5)]
+    )
+
+
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
+@pytest.mark.parametrize("name", TABLES)
+def test_entries_have_a_place_of_their_own(name, scale):
+    found = TABLES[name].entries(scale)
+    assert len({(entry.row, entry.column) for entry in found}) == len(found)
+    # All rows have the same columns, but for the examples: their sets differ in size.
+    columns = Counter(entry.row for entry in found)
+    assert len(set(columns.values())) == 1
+    assert all(choice.key for entry in found for choice in entry.needed)
+
+
+def test_full_scale_runs_are_counted():
+    plan = make_plan(["all"])
+    kinds = Counter(choice.kind for choice in plan.choices.values())
+    main, larger, fewer, varying = 10 * 6 * 3, 10 * 3 * 3, 10 * 9 * 3, 6 * 4 * 3
+    without_abs, prior, examples, grid = 3 * 4 * 3, 3, 3 * 4, 486
+    assert kinds["run"] == main + larger + fewer + varying + without_abs + prior + examples + grid
+    assert kinds == {"run": 1149, "labels": 11, "shape": 10}
+
+
+def test_with_the_papers_recipe_the_search_shares_the_chosen_runs():
+    plan = make_plan(["all"], scale=replace(FULL, recipe="paper"))
+    shared = 10 * 3
+    assert sum(choice.kind == "run" for choice in plan.choices.values()) == 1149 - shared
+
+
+def test_tables_share_the_runs_of_the_main_table():
+    main = {(m, t): keys("main-mean", m, t) for m in MODELS for t in ("UC", "US", "WTri", "TriC")}
+    for model in MODELS:
+        assert keys("larger-sets", model, "10") == main[model, "WTri"]
+        assert keys("main-median", model, "US") == keys("main-deviation", model, "US")
+        assert keys("main-median", model, "US") == main[model, "US"]
+    for model in RECURRENT:
+        assert keys("order-points", model, "1") == main[model, "US"]
+        assert keys("order-statistics", model, "stdev") == main[model, "US"]
+        assert keys("prefix-added-values", model, "TriC") == main[model, "TriC"]
+        assert keys("varying-mean", model, "US") == keys("varying-median", model, "US")
+        assert keys("varying-mean", model, "US") != main[model, "US"]
+    for model in CAPACITY:
+        assert keys("added-value-error", model, "WTri") == main[model, "WTri"]
+        assert keys("without-abs", model, "WTri") != main[model, "WTri"]
+    assert keys("regularisation", "without prior", "final") == main["c-gru", "UC"]
+    assert keys("regularisation", "with prior", "final") != main["c-gru", "UC"]
+
+
+def test_differences_are_from_the_counterpart_with_as_many_sets():
+    absolute, accuracy = entries("training-absolute"), entries("training-accuracy")
+    for (model, column), entry in entries("training-relative").items():
+        assert entry.choices == absolute[model, column].choices
+        if model in COUNTERPART:
+            assert entry.minus == absolute[COUNTERPART[model], column].choices
+        else:
+            assert entry.minus == ()
+        if (model, column) in accuracy:
+            assert accuracy[model, column].choices == entry.choices
+
+
+def test_runs_are_as_large_as_the_scale_says():
+    assert {c.sets for c in entries("training-absolute")["rnn", "US 30k"].choices} == {30_000}
+    small = find_scale("small")
+    assert {c.sets for c in entries("training-absolute", small)["rnn", "US 30k"].choices} == {3_000}
+    assert {c.sizes for c in entries("larger-sets")["rnn", "40"].choices} == {(40,)}
+    assert [c.seed for c in entries("main-mean")["rnn", "US"].choices] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_runs_on_images_are_tasks_and_recipes_that_exist(scale):
+    from capnets.models import ModelSpec
+    from capnets.training.priors import prior_from_dict
+    from capnets.training.recipe import recipe
+
+    for choice in make_plan(["all"], scale=scale).choices.values():
+        if isinstance(choice, Cell):
+            recipe(choice.recipe, epochs=choice.epochs, learning_rate=choice.learning_rate)
+            ModelSpec(choice.model, activation=choice.activation or "abs", layers=choice.layers)
+            assert all(prior_from_dict(prior) for prior in choice.priors)
+        if not isinstance(choice, Shape) and choice.task != "sentiment":
+            assert choice.source in SOURCES
+            embedding = getattr(choice, "embedding", "none")
+            TaskSpec(choice.task, choice.source, embedding, choice.sizes)
+            assert embedding in EMBEDDINGS
+
+
+def test_smoke_leaves_nothing_out_but_text_and_most_of_the_grid():
+    smoke = find_scale("smoke")
+    for name in TABLES:
+        for entry in TABLES[name].entries(smoke):
+            if name != "hyper-parameters":
+                assert bool(entry.choices) == (entry.task != "Sent")
+    run = [entry for entry in entries("hyper-parameters", smoke).values() if entry.choices]
+    assert {entry.model for entry in run} == set(MODELS)
+    assert {entry.task for entry in run} == {"US", "WTri", "US+S"}
+    assert {choice.hidden for entry in run for choice in entry.choices} == {8, 16, 32}
+    assert {choice.layers for entry in run for choice in entry.choices} == {2, 3}
+    assert {choice.learning_rate for entry in run for choice in entry.choices} == {
+        0.01,
+        0.001,
+        0.0001,
+    }
+    assert len(run) < 40
+
+
+def test_published_numbers_reach_their_entries():
+    assert entries("main-mean")["c-gru", "WTri"].published == 0.48
+    assert entries("main-median")["c-gru", "UC"].published is None
+    assert entries("training-relative")["c-rnn", "US+S 30k"].published == -53.98
+    assert entries("examples-more")["US+S c-gru", "sum"].published == 32.56
+    assert entries("label-histograms")["US", "sets by label"].published[30] == 6321
+    grid = entries("hyper-parameters")
+    assert grid["attention 3 layers 8", "US 0.001"].dash
+    assert grid["set-transformer 32", "WTri 0.001"].published == 8.40
+    assert sum(entry.dash for entry in grid.values()) == 148
+
+
+def test_numbers_that_cannot_be_compared_say_why():
+    assert entries("main-mean")["rnn", "Sent"].caveat
+    assert entries("varying-mean")["rnn", "TriC"].caveat
+    assert entries("parameters")["attention", "parameters"].caveat
+    assert entries("regularisation")["with prior", "learning curve"].published is None
+    assert not entries("main-mean")["rnn", "US"].caveat
+
+
+def test_tables_are_found_by_name_number_alias_and_group():
+    assert [t.name for t in find_tables(["Table 1"])] == ["main-mean"]
+    assert [t.name for t in find_tables(["figure2", "larger-sets"])] == ["larger-sets"]
+    assert [t.name for t in find_tables(["grid"])] == ["hyper-parameters"]
+    assert {t.name for t in find_tables(["all"])} == set(TABLES)
+    assert all(name in TABLES for names in GROUPS.values() for name in names)
+    every = [name for table in TABLES.values() for name in table.names]
+    assert len(set(every) | set(GROUPS)) == len(every) + len(GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"names": ["tabel1"]}, "unknown table 'tabel1': did you mean 'table1'"),
+        ({"names": ["table1"], "scale": "smok"}, "unknown scale 'smok': did you mean 'smoke'"),
+        ({"names": ["table1"], "models": ["c-gruu"]}, "did you mean 'c-gru'"),
+        ({"names": ["table1"], "tasks": ["unique-sun"]}, "did you mean 'unique-sum'"),
+        ({"names": ["table1"], "seeds": []}, "seeds must be different"),
+        ({"names": ["table1"], "seeds": [1, 1]}, "seeds must be different"),
+        ({"names": ["table5"], "models": ["rnn"]}, "nothing is left of added-value-error"),
+    ],
+)
+def test_wrong_names_are_explained(arguments, message):
+    with pytest.raises(InputError, match=message):
+        make_plan(**arguments)
+
+
+def test_plans_are_narrowed_by_models_tasks_and_seeds():
+    plan = make_plan(
+        iter(["main"]), models=iter(["C-GRU", "gru"]), tasks=iter(["us", "weighted-triangular"]),
+        seeds=[5, 7],
+    )  # fmt: skip
+    assert [table.name for table, _ in plan.tables] == list(GROUPS["main"])
+    assert Counter((c.model, c.task, c.seed) for c in plan.choices.values()) == {
+        (model, task, seed): 1
+        for model in ("c-gru", "gru")
+        for task in ("unique-sum", "weighted-triangular")
+        for seed in (5, 7)
+    }
+
+
+def test_narrowing_models_leaves_out_what_is_about_none():
+    assert narrow(TABLES["label-statistics"].entries(FULL), models=["rnn"]) == ()
+    assert len(narrow(TABLES["label-statistics"].entries(FULL), tasks=["TriC"])) == 8
+
+
+def test_a_narrowed_difference_still_has_its_counterpart():
+    plan = make_plan(["training-relative"], models=["c-rnn"], tasks=["US"], seeds=[0])
+    assert {choice.model for choice in plan.choices.values()} == {"rnn", "c-rnn"}
+
+
+def test_readings():
+    record = {"mse": 0.5, "accuracy": 0.25, "order_mse": [0.1, 0.2, 0.6], "curve": [3, 2]}
+    assert Reading("mse").of(record) == 0.5
+    assert Reading("accuracy", times=100).of(record) == 25
+    assert Reading("order_mse", position=1).of(record) == 0.2
+    assert Reading("order_mse", within="mean").of(record) == pytest.approx(0.3)
+    assert Reading("curve").of(record) == (3.0, 2.0)
+    with pytest.raises(InputError, match="no 'mae', only mse, accuracy"):
+        Reading("mae").of(record)
+
+
+def test_statistics_over_seeds():
+    mean, middle, deviation = (
+        entries(name)["rnn", "US"] for name in ("main-mean", "main-median", "main-deviation")
+    )
+    assert mean.of_seeds([1.0, 2.0, 6.0]) == 3
+    assert middle.of_seeds([1.0, 2.0, 6.0]) == 2
+    assert deviation.of_seeds([1.0, 3.0]) == 1
+    assert deviation.of_seeds([1.0]) != deviation.of_seeds([1.0])
