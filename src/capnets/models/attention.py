@@ -26,6 +26,7 @@ class AttentionNetwork(SetModel):
     """A weighted mean of the encoded instances, decoded; the order cannot matter."""
 
     ordered = False
+    idle = ("scores.2.bias",)  # b: a softmax does not see what is added to all scores
 
     def __init__(self, *, encoder: nn.Module, scores: nn.Module, decoder: nn.Sequential) -> None:
         super().__init__(

@@ -46,6 +46,9 @@ class SetModel(nn.Module, ABC):
         Whether the prediction is by construction the sum of added values.
     ordered
         Whether the order of the instances can change the prediction.
+    idle
+        Patterns of the names of parameters that cannot change the prediction, such as a bias in
+        front of a softmax; they are there because the published network has and counts them.
     inputs
         What an instance passes through first: nothing, standardisation, or a network that reads
         pictures.
@@ -58,6 +61,7 @@ class SetModel(nn.Module, ABC):
 
     additive: bool = False
     ordered: bool = True
+    idle: tuple[str, ...] = ()
     unit: Tensor
     decoder: nn.Sequential
 
@@ -100,9 +104,9 @@ class SetModel(nn.Module, ABC):
 
         One batched pass over all prefixes of all sets; several where they are too many for memory.
         """
-        sets, size, features = x.shape
+        sets, size = x.shape[:2]
         prefix = torch.ones(size, size, dtype=torch.bool, device=x.device).tril()
-        at_once = max(1, PREFIX_NUMBERS // (size * (size + features)))
+        at_once = max(1, PREFIX_NUMBERS // (size * (size + x.shape[2:].numel())))
         predictions = [
             self.predict(x[rows // size], prefix[rows % size])
             for rows in torch.split(torch.arange(sets * size, device=x.device), at_once)
@@ -125,7 +129,7 @@ class SetModel(nn.Module, ABC):
             self.unit.copy_(unit)
             self.final.bias.copy_(label / unit)
 
-    def read(self, x: Instances, mask: Mask) -> Float[Tensor, "sets size features"]:
+    def read(self, x: Instances, mask: Mask) -> Instances:
         """Check what was given and pass it through `inputs`."""
         masked.check_mask(x, mask)
         x = self.inputs(x)

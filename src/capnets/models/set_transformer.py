@@ -21,6 +21,9 @@ class SetTransformer(SetModel):
     """Instances look at each other, then one seed looks at all; the order cannot matter."""
 
     ordered = False
+    # A bias of the keys adds the same to all scores, which a softmax does not see; and behind the
+    # pooling there is one element only, which gets all the attention whatever its key.
+    idle = ("*.key.bias", "after.*.key.weight")
 
     def __init__(
         self,

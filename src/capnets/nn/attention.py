@@ -66,8 +66,8 @@ class SAB(nn.Module):
 class ISAB(nn.Module):
     r"""Self-attention through inducing points: :math:`\mathrm{MAB}(X, \mathrm{MAB}(I, X))`.
 
-    Every instance looks at the points :math:`I` instead of at all others: the cost grows with the size
-    of a set, not with its square.
+    Every instance looks at the points :math:`I` instead of at all others: the cost grows with the
+    size of a set, not with its square.
     """
 
     def __init__(self, in_features: int, hidden: int, *, points: int = 32, heads: int = 4) -> None:

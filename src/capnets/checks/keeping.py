@@ -1,0 +1,91 @@
+"""What is promised of keeping a network, copying it and making it again."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+
+import safetensors.torch
+import torch
+
+from capnets.checks.subject import Subject, require
+from capnets.models import ModelSpec
+
+__all__ = [
+    "check_spec",
+    "copies_predict_the_same",
+    "repeats_itself",
+    "seeds_decide",
+    "weights_round_trip",
+]
+
+
+@torch.no_grad()
+def weights_round_trip(subject: Subject) -> None:
+    """All that a network has learned is in its state: saved and loaded, it gives the same bits."""
+    model, x = subject.model(dtype=torch.float32), subject.instances().float()
+    model.unit.fill_(3.0)
+    try:
+        saved = safetensors.torch.save(model.state_dict())
+        other = subject.model(seed=1, dtype=torch.float32)
+        other.load_state_dict(safetensors.torch.load(saved))
+    except (RuntimeError, ValueError) as error:
+        require(False, f"the weights cannot be saved and loaded again: {error}")
+    require(
+        torch.equal(other(x), model(x)),
+        "with all saved weights loaded, another network predicts otherwise: "
+        "something that it uses is not saved",
+    )
+
+
+@torch.no_grad()
+def copies_predict_the_same(subject: Subject) -> None:
+    """A deep copy gives the same bits, and is not tied to the original."""
+    model, x = subject.model(), subject.instances()
+    before = model(x)
+    copy = deepcopy(model)
+    require(torch.equal(copy(x), before), "a deep copy predicts otherwise than the original")
+    for parameter in copy.parameters():
+        parameter.add_(1.0)
+    require(torch.equal(model(x), before), "changing a deep copy changes the original")
+    require(not torch.equal(copy(x), before), "a deep copy goes on using the original's weights")
+
+
+@torch.no_grad()
+def repeats_itself(subject: Subject) -> None:
+    """The same call gives the same bits, and leaves what it was given as it was."""
+    model = subject.model()
+    x, mask = subject.ragged(padding=2.0)
+    before, mask_before = x.clone(), mask.clone()
+    prediction, values = model(x, mask), model.added_values(x, mask)
+    require(torch.equal(model(x, mask), prediction), "the same call gives another prediction")
+    require(torch.equal(model.added_values(x, mask), values), "the same call gives other values")
+    untouched = torch.equal(x, before) and torch.equal(mask, mask_before)
+    require(untouched, "a call changes the instances or the mask that it was given")
+
+
+@torch.no_grad()
+def seeds_decide(subject: Subject) -> None:
+    """One seed always makes the same network; another seed makes another."""
+    x = subject.instances()
+    first = subject.model(seed=0)(x)
+    require(torch.equal(subject.model(seed=0)(x), first), "one seed makes two different networks")
+    require(
+        not torch.equal(subject.model(seed=1)(x), first),
+        "two seeds make the same network: it does not draw its weights from torch's generator",
+    )
+
+
+def check_spec(spec: ModelSpec) -> None:
+    """A recorded choice of network survives JSON, and builds the same network again."""
+    again = ModelSpec.from_dict(json.loads(json.dumps(spec.to_dict())))
+    require(again == spec, f"{spec} comes back from JSON as {again}")
+    one, two, other = spec.build(0).state_dict(), again.build(0).state_dict(), spec.build(1)
+    require(
+        all(torch.equal(two[name], weights) for name, weights in one.items()),
+        f"{spec} builds another network after JSON",
+    )
+    require(
+        any(not torch.equal(one[name], weights) for name, weights in other.state_dict().items()),
+        f"{spec} builds the same network for two seeds",
+    )
