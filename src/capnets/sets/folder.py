@@ -27,15 +27,27 @@ FORMAT = 1
 DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
-def write(folder: Path, arrays: dict[str, Array], feature_names: tuple[str, ...] | None) -> None:
-    """Write the arrays and remove those of an earlier save; or, on failure, the other way round."""
+def write(
+    folder: Path,
+    arrays: dict[str, Array],
+    feature_names: tuple[str, ...] | None,
+    *,
+    ready: dict[str, Path] | None = None,
+) -> None:
+    """Write the arrays and remove those of an earlier save; or, on failure, the other way round.
+
+    `ready` names arrays that are .npy files in the folder already, too large to be written twice.
+    """
     token = secrets.token_hex(4)
-    files = {name: f"{name}-{token}.npy" for name in arrays}
+    ready = ready or {}
+    files = {name: f"{name}-{token}.npy" for name in (*arrays, *ready)}
     useless, before = list(files.values()), _saved_files(folder)
     try:
         for name, values in arrays.items():
             with writing(folder / files[name]) as path, path.open("wb") as file:
                 np.save(file, values, allow_pickle=False)
+        for name, path in ready.items():
+            path.rename(folder / files[name])
         about = {"format": FORMAT, "arrays": files, "feature_names": feature_names}
         write_json(folder / "sets.json", about)
         useless = before

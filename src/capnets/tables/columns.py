@@ -1,0 +1,137 @@
+"""What the columns of an instance table mean, and how they become numbers.
+
+`Columns` is what a user says; `Schema` is what was learned from the training table (the features
+that the patterns stood for, their categories, what fills a gap, the names of the classes). A schema
+is recorded with the run, so that every later table is read in exactly the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Self
+
+from capnets.errors import InputError, unknown
+from capnets.records import Record
+
+__all__ = ["MISSING", "Columns", "Feature", "Schema"]
+
+MISSING = ("refuse", "mean", "zero")
+
+
+@dataclass(frozen=True)
+class Columns(Record):
+    """The meaning of the columns of a table with one row per instance.
+
+    Parameters
+    ----------
+    set
+        Says to which set an instance belongs. The rows of a set need not stand together.
+    target
+        What is to be predicted; constant within a set.
+    features
+        Names or patterns (`atom_*`); by default every column that has no other meaning.
+    categories
+        Names or patterns of features that are categories, also where they look like numbers.
+        Booleans and Arrow or pandas categories always are.
+    order
+        Instances are read in rising order of this column; otherwise in the order of the rows.
+    group
+        Sets of one group are never split between training and validation.
+    weight
+        The weight of a set in training; constant within a set.
+    missing
+        `refuse`, or what fills a gap in a number: the `mean` of the training instances, or `zero`.
+        Unless refused, a missing or unseen category belongs to none of the known ones.
+    """
+
+    set: str
+    target: tuple[str, ...] = ()
+    features: tuple[str, ...] = ("*",)
+    categories: tuple[str, ...] = ()
+    order: str | None = None
+    group: str | None = None
+    weight: str | None = None
+    missing: str = "refuse"
+
+    def __post_init__(self) -> None:
+        for name in ("target", "features", "categories"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+        if self.missing not in MISSING:
+            raise unknown("rule for missing values", self.missing, MISSING)
+        named = [self.set, *self.target, *filter(None, (self.order, self.group))]
+        for name in named:
+            if named.count(name) > 1 and name != self.order:
+                raise InputError(f"column {name!r} is given two meanings; name another column")
+
+    def choose(self, names: list[str], *, where: str) -> list[str]:
+        """The feature columns among the names, in order; a pattern without any is an error."""
+        taken = {self.set, *self.target, self.order, self.group, self.weight}
+        chosen: dict[str, None] = {}
+        for pattern in self.features:
+            found = [n for n in names if n == pattern or fnmatchcase(n, pattern)]
+            found = [n for n in found if n not in taken or n == pattern]
+            if not found:
+                raise missing_column(pattern, names, where=where)
+            chosen |= dict.fromkeys(found)
+        for name in chosen:
+            if name == self.set or name in self.target:
+                raise InputError(f"column {name!r} cannot be a feature: it is the set or a target")
+        return [n for n in names if n in chosen]
+
+    def is_category(self, name: str) -> bool:
+        """Whether the user calls this column a category."""
+        return any(name == p or fnmatchcase(name, p) for p in self.categories)
+
+
+@dataclass(frozen=True)
+class Feature(Record):
+    """A feature column: a number with what fills its gaps, or a category with known values."""
+
+    name: str
+    categories: tuple[str, ...] | None = None
+    fill: float | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The numbers that the column becomes: itself, or one per category."""
+        if self.categories is None:
+            return (self.name,)
+        return tuple(f"{self.name}={c}" for c in self.categories)
+
+
+@dataclass(frozen=True)
+class Schema(Record):
+    """How tables are read for one network.
+
+    Parameters
+    ----------
+    columns
+        The meaning of the columns.
+    features
+        Every feature column, in order.
+    classes
+        The names of the classes of a target that is not an amount; class k is output k.
+    """
+
+    columns: Columns
+    features: tuple[Feature, ...]
+    classes: tuple[str, ...] | None = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """One name per number that a network sees."""
+        return tuple(name for feature in self.features for name in feature.names)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Read what `to_dict` gave."""
+        features = tuple(Feature.from_dict(f) for f in values["features"])
+        columns = Columns.from_dict(values["columns"])
+        return super().from_dict(values | {"columns": columns, "features": features})
+
+
+def missing_column(name: str, names: list[str], *, where: str) -> InputError:
+    """An error for a column that is not there; it names the near ones."""
+    return InputError(f"{where}: {unknown('column', name, names)}")

@@ -1,0 +1,221 @@
+"""From a table with one row per instance to `Sets`, in one pass and bounded memory.
+
+The rows of a set need not stand together: row r of the table becomes row r of the pool, and the
+index says which rows make a set. So instances are written once, as they come, and only a few bytes
+per row (its set, and its place in the order) are held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.sets import Array, Sets, offsets_of
+from capnets.tables.columns import Columns, Schema, missing_column
+from capnets.tables.encode import Encoder, learn_schema, number_column
+from capnets.tables.per_set import Owners, PerSet
+from capnets.tables.pool import FilePool, MemoryPool
+from capnets.tables.sources import Source, open_source
+
+__all__ = ["Table", "read_table"]
+
+Progress = Callable[[int, int | None], None]
+"""Called with the rows done and, where it is known, how many there are."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Sets, how they were read, and the group of each set (None without a group column)."""
+
+    sets: Sets
+    schema: Schema
+    groups: Array | None = None
+
+
+def read_table(
+    table: Any,
+    columns: Columns | Schema,
+    *,
+    labels: bool = True,
+    classify: bool = False,
+    folder: str | Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Table:
+    """Read instances and group them into sets, in the order in which the sets first appear.
+
+    Parameters
+    ----------
+    table
+        A Parquet, CSV, TSV or Feather file, a pandas frame or an Arrow table.
+    columns
+        `Columns` to learn a schema from this table, or the `Schema` of a run to read it by.
+    labels
+        Whether targets are wanted; without, their columns need not exist.
+    classify
+        Whether a target of numbers names classes. Text, Booleans and categories always do.
+    folder
+        Where to keep the sets; they are then mapped into memory instead of held in it.
+    force
+        Whether sets that are already in the folder may be replaced.
+    progress
+        Called now and then.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame(
+    ...     {"basket": [1, 1, 2], "price": [2.0, 3.0, 4.0], "worth": [5.0, 5.0, 4.0]}
+    ... )
+    >>> table = read_table(frame, Columns(set="basket", target="worth"))
+    >>> table.sets.y.tolist(), table.sets.sizes.tolist(), table.sets.feature_names
+    ([5.0, 4.0], [2, 1], ('price',))
+    """
+    source = open_source(table)
+    schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
+    learning = schema is not columns
+    if folder is not None and (Path(folder) / "sets.json").exists() and not force:
+        raise InputError(f"{folder} already holds sets; choose another folder, or replace it")
+    encoder = Encoder(schema, source)
+    reader = _Reader(source, schema, labels=labels, classify=classify)
+    pool = MemoryPool(encoder.width) if folder is None else FilePool(encoder.width, Path(folder))
+    try:
+        for batch in source.batches(reader.needed()):
+            pool.add(encoder.block(batch, reader.rows))
+            reader.add(batch)
+            if progress is not None:
+                progress(reader.rows, source.rows)
+        if not reader.rows:
+            raise InputError(f"{source.name} has no rows; at least one instance is needed")
+        if learning:
+            schema = replace(
+                schema, classes=reader.classes(), features=_filled(schema, pool.means())
+            )
+        if schema.columns.missing != "refuse":
+            pool.fill(_fills(schema))
+        sets = pool.finish(reader.arrays(schema), schema.feature_names)
+    finally:
+        pool.close()
+    return Table(sets, schema, reader.groups())
+
+
+class _Reader:
+    """Everything about rows and sets but the features."""
+
+    def __init__(self, source: Source, schema: Schema, *, labels: bool, classify: bool) -> None:
+        columns, self.source, self.schema = schema.columns, source, schema
+        wanted = [columns.set, columns.order]
+        if labels:
+            wanted += [*columns.target, columns.group, columns.weight]
+        for name in filter(None, wanted):
+            if name not in source.names:
+                raise missing_column(name, source.names, where=source.name)
+        self.owners = Owners(source.name, columns.set)
+        self.places: list[Array] = []
+        self.rows = 0
+        names = classify or schema.classes is not None
+        self.targets = [
+            PerSet(source, t, names=names or _names_classes(source, t))
+            for t in (columns.target if labels else ())
+        ]
+        self.group = PerSet(source, columns.group, names=True) if labels and columns.group else None
+        self.weight = PerSet(source, columns.weight) if labels and columns.weight else None
+
+    def needed(self) -> list[str]:
+        columns = self.schema.columns
+        per_set = [p.column for p in (*self.targets, self.group, self.weight) if p is not None]
+        order = [columns.order] if columns.order else []
+        features = [f.name for f in self.schema.features]
+        return list(dict.fromkeys([columns.set, *per_set, *order, *features]))
+
+    def add(self, batch: Any) -> None:
+        codes = self.owners.add(batch, self.rows)
+        for per_set in (*self.targets, self.group, self.weight):
+            if per_set is not None:
+                per_set.add(batch, codes, self.owners, self.rows)
+        if (order := self.schema.columns.order) is not None:
+            self.places.append(self._places(batch, order))
+        self.rows += len(batch)
+
+    def _places(self, batch: Any, order: str) -> Array:
+        where = f"{self.source.name}, column {order!r}"
+        try:
+            places = number_column(batch.column(order))
+        except (ValueError, NotImplementedError) as error:
+            raise InputError(f"{where}: an order needs numbers or times ({error})") from error
+        if np.isnan(places).any():
+            row = self.rows + int(np.argmax(np.isnan(places)))
+            raise InputError(
+                f"{where}, row {row} (from 0): no value; an order needs one in every row"
+            )
+        return places
+
+    def classes(self) -> tuple[str, ...] | None:
+        if not self.targets or not self.targets[0].names:
+            return None
+        if len(self.targets) > 1:
+            columns = ", ".join(repr(t.column) for t in self.targets)
+            raise InputError(
+                f"{self.source.name}: of the targets {columns} some are not amounts; give one "
+                "target that names a class, or several of numbers (0 and 1 for several labels)"
+            )
+        found = tuple(sorted(self.targets[0].known))
+        if len(found) < 2:
+            raise InputError(
+                f"{self.source.name}, column {self.targets[0].column!r}: "
+                f"there is one class only ({', '.join(found)}); nothing can be learned from it"
+            )
+        return found
+
+    def groups(self) -> Array | None:
+        return None if self.group is None else self.group.values.astype(np.int64)
+
+    def arrays(self, schema: Schema) -> dict[str, Array]:
+        codes = self.owners.codes()
+        if self.places:
+            index = np.lexsort((np.concatenate(self.places), codes))
+        elif (codes[1:] >= codes[:-1]).all():
+            index = np.arange(len(codes))
+        else:
+            index = np.argsort(codes, kind="stable")
+        arrays = {
+            "index": index,
+            "offsets": offsets_of(np.bincount(codes)),
+            "ids": self.owners.ids(),
+        }
+        if self.targets:
+            y = np.stack([t.amounts(schema.classes) for t in self.targets], axis=1)
+            arrays["y"] = y[:, 0] if y.shape[1] == 1 else y
+        if self.weight is not None:
+            arrays["weights"] = self.weight.values.astype(np.float32)
+        return arrays
+
+
+def _names_classes(source: Source, column: str) -> bool:
+    import pyarrow as pa
+
+    kind = source.schema.field(column).type
+    t = pa.types
+    return bool(
+        t.is_dictionary(kind) or t.is_boolean(kind) or t.is_string(kind) or t.is_large_string(kind)
+    )
+
+
+def _filled(schema: Schema, means: Array) -> tuple[Any, ...]:
+    if schema.columns.missing == "refuse":
+        return schema.features
+    at = dict(zip(schema.feature_names, means.tolist(), strict=True))
+    zero = schema.columns.missing == "zero"
+    return tuple(
+        f if f.categories is not None else replace(f, fill=0.0 if zero else at[f.name])
+        for f in schema.features
+    )
+
+
+def _fills(schema: Schema) -> Array:
+    return np.array([f.fill or 0.0 for f in schema.features for _ in f.names], dtype=np.float32)

@@ -1,0 +1,60 @@
+"""Sets from an .npz file: X (instances x features), offsets, y."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.sets import Sets
+
+__all__ = ["read_npz"]
+
+
+def read_npz(path: str | Path, *, labels: bool = True) -> Sets:
+    """Read `X`, `offsets` (set k is X[offsets[k]:offsets[k + 1]]) and, if wanted, `y` or `Y`.
+
+    `feature_names` and `ids` are taken too where they are there. Nothing in the file is executed.
+    """
+    path = Path(path)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {
+                n: file[n]
+                for n in file.files
+                if n in ("X", "offsets", "y", "Y", "ids", "feature_names")
+            }
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} cannot be read as npz: {str(error).splitlines()[0]}") from error
+    y = arrays.get("y", arrays.get("Y"))
+    missing = [n for n in ("X", "offsets") if n not in arrays]
+    if labels and y is None:
+        missing.append("y")
+    if missing:
+        raise InputError(
+            f"{path} has no {' and no '.join(missing)}; X (instances x features), "
+            "offsets (sets + 1) and y (one label per set) are needed"
+        )
+    X, offsets = arrays["X"], arrays["offsets"]
+    if X.dtype.kind not in "fiub":
+        raise InputError(f"{path}: X holds {X.dtype} where numbers belong")
+    names = arrays.get("feature_names")
+    try:
+        sets = Sets(
+            X.astype(np.float32),
+            np.arange(len(X)),
+            offsets,
+            None if y is None or not labels else y.astype(np.float32),
+            ids=arrays.get("ids"),
+            feature_names=None if names is None else tuple(map(str, names)),
+        )
+        if (sets.sizes == 0).any():
+            raise InputError(f"set {int(np.argmin(sets.sizes))} has no instances; remove it")
+        sets.check_finite()
+    except (InputError, ValueError) as error:
+        raise InputError(f"{path}: {error}") from error
+    return sets

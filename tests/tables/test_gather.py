@@ -1,0 +1,171 @@
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capnets.errors import InputError
+from capnets.sets import Sets
+from capnets.tables import Columns, Schema, read_table
+from capnets.tables import sources as sources_module
+
+NUMBERS = Columns(set="basket", target="worth", features=("x*",))
+
+
+def write(frame, path):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    match path.suffix:
+        case ".parquet":
+            pyarrow.parquet.write_table(table, path, row_group_size=7)
+        case ".csv":
+            frame.to_csv(path, index=False)
+        case ".tsv":
+            frame.to_csv(path, index=False, sep="\t")
+        case ".feather":
+            pyarrow.feather.write_feather(table, path)
+    return path
+
+
+def slow_sets(frame, features, target):
+    """The same by pandas, set by set, in order of appearance."""
+    names = list(dict.fromkeys(frame["basket"]))
+    parts = [frame[frame["basket"] == n] for n in names]
+    return names, [p[features].to_numpy(float) for p in parts], [p[target].iloc[0] for p in parts]
+
+
+@pytest.mark.parametrize("kind", ["frame", "arrow", ".parquet", ".csv", ".tsv", ".feather"])
+def test_every_format_gives_the_same_sets(frame, tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(sources_module, "ROWS", 6)  # so that sets cross batches
+    table = {"frame": frame, "arrow": pa.Table.from_pandas(frame)}.get(kind)
+    if table is None:
+        table = write(frame, tmp_path / f"t{kind}")
+    sets = read_table(table, NUMBERS).sets
+    names, instances, y = slow_sets(frame, ["x1", "x2"], "worth")
+    assert sets.ids.tolist() == names
+    assert sets.y.tolist() == y
+    for k, expected in enumerate(instances):
+        np.testing.assert_allclose(sets[k], expected, rtol=1e-6)
+
+
+def test_row_r_of_the_table_is_row_r_of_the_pool(frame):
+    sets = read_table(frame, NUMBERS).sets
+    np.testing.assert_array_equal(sets.pool[:, 0], frame["x1"].astype("float32"))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 3)), min_size=1, max_size=40))
+def test_order_column_sorts_within_sets_and_ties_keep_row_order(rows):
+    frame = pd.DataFrame(rows, columns=["s", "o"]).assign(x=np.arange(len(rows)))
+    sets = read_table(frame, Columns(set="s", features="x", order="o")).sets
+    for k, name in enumerate(sets.ids):
+        mine = frame[frame["s"] == name].sort_values("o", kind="stable")
+        assert sets[k][:, 0].tolist() == mine["x"].tolist()
+
+
+def test_categories_become_one_number_each(frame):
+    columns = Columns(set="basket", features=("x1", "colour"), categories="colour")
+    table = read_table(frame, columns)
+    assert table.sets.feature_names == ("x1", "colour=blue", "colour=green", "colour=red")
+    coded = table.sets.pool[:, 1:].argmax(1)
+    assert [("blue", "green", "red")[k] for k in coded] == frame["colour"].tolist()
+    assert (table.sets.pool[:, 1:].sum(1) == 1).all()
+
+
+def test_booleans_and_pandas_categories_are_categories_by_themselves(frame):
+    frame = frame.assign(colour=frame["colour"].astype("category"), cheap=frame["x1"] < 0)
+    table = read_table(frame, Columns(set="basket", features=("colour", "cheap")))
+    assert table.sets.feature_names[-2:] == ("cheap=False", "cheap=True")
+
+
+def test_mean_of_the_training_rows_fills_gaps_of_later_tables(frame, tmp_path):
+    frame.loc[[3, 8], "x1"] = np.nan
+    columns = Columns(set="basket", target="worth", features="x*", missing="mean")
+    for folder in (None, tmp_path / "sets"):
+        table = read_table(frame, columns, folder=folder)
+        mean = np.float32(frame["x1"].mean())
+        np.testing.assert_allclose(table.sets.pool[[3, 8], 0], mean, rtol=1e-6)
+        later = read_table(frame.assign(x1=np.nan), table.schema).sets
+        np.testing.assert_allclose(later.pool[:, 0], mean, rtol=1e-6)
+
+
+def test_unseen_category_is_none_of_the_known_when_gaps_are_filled(frame):
+    columns = Columns(set="basket", features="colour", categories="colour", missing="zero")
+    schema = read_table(frame, columns).schema
+    later = read_table(frame.assign(colour="violet"), schema).sets
+    assert not later.pool.any()
+
+
+def test_text_target_names_classes_and_a_later_table_uses_the_same_numbers(frame):
+    table = read_table(frame, Columns(set="basket", target="kind", features="x*"))
+    assert table.schema.classes == ("even", "odd")
+    assert [table.schema.classes[int(k)] for k in table.sets.y] == [
+        frame["kind"][frame["basket"] == i].iloc[0] for i in table.sets.ids
+    ]
+    only_odd = frame[frame["kind"] == "odd"]
+    assert set(read_table(only_odd, table.schema).sets.y) == {1.0}
+
+
+def test_numbers_name_classes_if_asked(frame):
+    columns = Columns(set="basket", target="shop", features="x*")
+    table = read_table(frame, columns, classify=True)
+    assert table.schema.classes == ("0", "1", "2", "3")
+
+
+def test_several_targets_and_groups(frame):
+    frame = frame.assign(weight=frame["worth"] + 1)
+    columns = Columns(
+        set="basket", target=("worth", "shop"), features="x*", group="kind", weight="weight"
+    )
+    table = read_table(frame, columns)
+    assert table.sets.y.shape == (8, 2)
+    np.testing.assert_allclose(table.sets.weights, table.sets.y[:, 0] + 1)
+    odd = table.groups == table.groups[0]
+    assert odd.sum() == 4
+
+
+def test_schema_survives_json(frame):
+    import json
+
+    columns = Columns(
+        set="basket", target="kind", features=("x*", "colour"), categories="colour", missing="mean"
+    )
+    schema = read_table(frame, columns).schema
+    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+def test_prediction_needs_no_target_and_ignores_extra_columns(frame):
+    schema = read_table(frame, NUMBERS).schema
+    later = frame.drop(columns=["worth"]).assign(more=1)
+    sets = read_table(later, schema, labels=False).sets
+    assert sets.y is None
+    assert sets.feature_names == ("x1", "x2")
+
+
+def test_folder_is_mapped_and_failure_leaves_the_earlier_sets(frame, tmp_path):
+    folder = tmp_path / "sets"
+    sets = read_table(frame, NUMBERS, folder=folder).sets
+    assert isinstance(sets.pool, np.memmap)
+    before = sorted(p.name for p in folder.iterdir())
+    with pytest.raises(InputError, match="already holds sets"):
+        read_table(frame, NUMBERS, folder=folder)
+    bad = frame.copy()
+    bad.loc[39, "x1"] = np.inf
+    with pytest.raises(InputError, match="infinite"):
+        read_table(bad, NUMBERS, folder=folder, force=True)
+    assert sorted(p.name for p in folder.iterdir()) == before
+    assert len(Sets.load(folder)) == 8
+    read_table(frame.iloc[:20], NUMBERS, folder=folder, force=True)
+    assert Sets.load(folder).pool.shape == (20, 2)
+
+
+def test_whole_numbers_in_the_first_csv_block_may_become_fractions(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources_module, "BLOCK", 1000)
+    path = tmp_path / "t.csv"
+    rows = "\n".join(f"{k},{k % 7},1" for k in range(1000))
+    path.write_text(f"s,x,y\n{rows}\n1000,0.5,1\n")
+    sets = read_table(path, Columns(set="s", target="y")).sets
+    assert sets.pool[-1, 0] == 0.5
+    assert sets.ids.dtype == np.int64
