@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from capnets.errors import InputError
 from capnets.evaluate import evaluate, order_sensitivity
 from capnets.models import ModelSpec, SetModel, parameters
 from capnets.runs import Run, RunConfig
-from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make
+from capnets.sets import Sets
+from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make, parse_task
 from capnets.training.fit import fit
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 
-__all__ = ["measure_task", "train_task"]
+__all__ = ["chosen_sets", "measure_task", "task_of", "train_task"]
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -86,3 +89,30 @@ def measure_task(model: SetModel, task: TaskSets) -> dict[str, Any]:
     if model.ordered:
         result["orders"] = order_sensitivity(model, parts["shared"], seed=task.spec.seed)
     return result
+
+
+def task_of(
+    run: Run, *, test_sets: int | None = None, sizes: str | None = None, seed: int | None = None
+) -> TaskSets:
+    """The task that a run was trained on, drawn again, with some things changed."""
+    if "task" not in run.config.data:
+        raise InputError(f"{run.folder} was not trained on a set task; give the file with the sets")
+    spec = TaskSpec.from_dict(run.config.data["task"])
+    changes: dict[str, Any] = {"test_sets": test_sets, "seed": seed}
+    if sizes is not None:
+        changes["sizes"] = parse_task(spec.name, sizes=sizes).sizes
+    # Only the test sets matter from here on: training sets are not drawn again in full.
+    changes["sets"] = 1
+    return make(replace(spec, **{k: v for k, v in changes.items() if v is not None}))
+
+
+def chosen_sets(sets: Sets, numbers: str) -> Sets:
+    """The sets that a text such as `0,5,17` names."""
+    try:
+        chosen = [int(n) for n in numbers.split(",")]
+    except ValueError:
+        raise InputError(f"sets are numbers with commas between, not {numbers!r}") from None
+    for n in chosen:
+        if not 0 <= n < len(sets):
+            raise InputError(f"there is no set {n}: the sets are 0 to {len(sets) - 1}")
+    return sets.subset(chosen)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capnets.errors import InputError, unknown
+from capnets.errors import unknown
+from capnets.memory import check_memory
 from capnets.sets import Sets, offsets_of
 from capnets.tasks.counting import CLASSES, Floats
 from capnets.tasks.embeddings import embed
@@ -16,7 +16,7 @@ from capnets.tasks.files import Progress
 from capnets.tasks.images import Images, load_images
 from capnets.tasks.specs import PROTOCOLS, TaskSpec
 
-__all__ = ["TaskSets", "draw_rows", "make"]
+__all__ = ["TaskSets", "draw_labels", "draw_rows", "make"]
 
 # Every part has its own stream of random numbers, so that none changes with the size of another.
 STREAMS = {"train": 0, "valid": 1, "shared": 2, "held-out": 3}
@@ -86,15 +86,30 @@ def draw_rows(
     images: Images, *, part: str, sizes: tuple[int, ...], sets: int, seed: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Index and offsets of random sets of images of a part (`train` or `test`)."""
-    # A stream each for sizes, classes and images: more sets continue each of them.
-    stream = [np.random.default_rng([*seed, k]) for k in range(3)]
-    offsets = offsets_of(stream[0].choice(sizes, size=sets))
-    classes = stream[1].integers(CLASSES, size=offsets[-1])
+    classes, offsets, stream = _draw_classes(sizes=sizes, sets=sets, seed=seed)
     rows = images.rows(part)
     by_class = rows[np.argsort(images.classes[rows], kind="stable")]
     available = np.bincount(images.classes[rows], minlength=CLASSES)
-    within = (stream[2].random(len(classes)) * available[classes]).astype(np.int64)
+    within = (stream.random(len(classes)) * available[classes]).astype(np.int64)
     return by_class[offsets_of(available)[classes] + within], offsets
+
+
+def draw_labels(spec: TaskSpec) -> Floats:
+    """The labels of the training sets of a task; needs no image, only classes."""
+    _check_memory(spec)
+    seed = (spec.seed, STREAMS["train"])
+    classes, offsets, _ = _draw_classes(sizes=spec.sizes, sets=spec.sets, seed=seed)
+    return spec.set_function.value(classes, offsets)
+
+
+def _draw_classes(
+    *, sizes: tuple[int, ...], sets: int, seed: tuple[int, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], np.random.Generator]:
+    """Classes and offsets of random sets, and the stream to choose their images from."""
+    # A stream each for sizes, classes and images: more sets continue each of them.
+    stream = [np.random.default_rng([*seed, k]) for k in range(3)]
+    offsets = offsets_of(stream[0].choice(sizes, size=sets))
+    return stream[1].integers(CLASSES, size=offsets[-1]), offsets, stream[2]
 
 
 def _part(spec: TaskSpec, images: Images, pool: NDArray[np.float32], part: str) -> Sets:
@@ -117,23 +132,8 @@ def _check_memory(spec: TaskSpec) -> None:
     # Eight bytes for a row of every instance; while a part is drawn and labelled about eight more
     # arrays of that length exist, and for every set a table of counts.
     needed = 8 * max(spec.sizes) * (everything + 8 * largest) + 8 * 3 * CLASSES * largest
-    free = _free_memory()
-    if needed > free:
-        raise InputError(
-            f"{everything:,} sets of up to {max(spec.sizes):,} instances need about "
-            f"{needed / 1e9:,.1f} GB, but {free / 1e9:,.1f} GB of memory are free; "
-            "ask for fewer or smaller sets"
-        )
-
-
-def _free_memory() -> float:
-    try:
-        with open("/proc/meminfo") as file:
-            fields = dict(line.split(":") for line in file)
-        return 1024.0 * int(fields["MemAvailable"].split()[0])
-    except (OSError, KeyError):
-        pass
-    try:  # not Linux: all there is must do as a bound
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError):
-        return float("inf")
+    check_memory(
+        needed,
+        what=f"{everything:,} sets of up to {max(spec.sizes):,} instances",
+        advice="ask for fewer or smaller sets",
+    )

@@ -1,0 +1,46 @@
+"""`capnets demo`: the main job in two minutes, on data that ships with scikit-learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capnets.cli.printing import Json, console, epochs, print_json, print_table
+
+__all__ = ["add_to", "demo"]
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page and the runs go.")] = Path("demo"),
+    n_epochs: Annotated[int | None, typer.Option("--epochs", help="Fewer train faster.")] = None,
+    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Train a GRU and a C-GRU to sum distinct digits, and see what each digit added."""
+    from capnets import demonstration
+
+    if not as_json:
+        console().print(demonstration.ABOUT)
+    with epochs("gru, c-gru", 2 * (n_epochs or demonstration.EPOCHS), quiet=as_json) as progress:
+        result = demonstration.run(out, epochs=n_epochs, seed=seed, progress=progress)
+    if as_json:
+        print_json(result.to_dict())
+        return
+    print_table(
+        ["network", "mean squared error", "right after rounding", "error of added values"],
+        [(r.model, r.mse, f"{r.accuracy:.1%}", r.added_value_error) for r in result.networks],
+    )
+    print_table(
+        ["digit", "added value", "expected", "running sum"],
+        [(i.digit, i.added_value, i.expected, i.running_sum) for i in result.example],
+        title=f"A set of {len(result.example)} digits, read one after another by the C-GRU "
+        f"(label {result.label:g})",
+    )
+    console().print(f"The same with pictures: {result.page}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the command known."""
+    app.command()(demo)

@@ -1,0 +1,54 @@
+"""`capnets evaluate`: the quality of a trained network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capnets.cli.printing import Json, print_json, print_table
+
+__all__ = ["add_to", "evaluate"]
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    test_sets: Annotated[
+        int | None, typer.Option(help="How many sets. [default: as trained]")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(help="Instances per set. [default: as trained]")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Of the test sets. [default: as trained]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a run on validation sets and on test sets of seen and of unseen images."""
+    from capnets.experiment import measure_task, task_of
+    from capnets.runs import load
+
+    trained = load(run)
+    result = measure_task(
+        trained.model, task_of(trained, test_sets=test_sets, sizes=size, seed=seed)
+    )
+    if as_json:
+        print_json(result)
+        return
+    measures = ["mse", "rmse", "mae", "r2", "accuracy", "added_value_error"]
+    print_table(
+        ["sets", *measures],
+        [(n, *(m[k] for k in measures)) for n, m in result.items() if n != "orders"],
+    )
+    if "orders" in result:
+        o = result["orders"]
+        typer.echo(
+            f"Order: MSE {o['mean']:.4g} ± {o['deviation']:.2g} over {len(o['mse'])} random orders; "
+            f"the prediction of a set moves by {o['spread']:.3g}."
+        )
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the command known."""
+    app.command()(evaluate)

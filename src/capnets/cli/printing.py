@@ -1,0 +1,90 @@
+"""What commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Json", "console", "epochs", "print_json", "print_table"]
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def console(*, stderr: bool = False) -> Any:
+    """A terminal to print to; plain text where it is a file or a pipe."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document."""
+    typer.echo(json.dumps(value, indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "") -> None:
+    """A table; columns of numbers are set to the right."""
+    from rich import box
+    from rich.table import Table
+
+    rows = [list(row) for row in rows]
+    if title:
+        console().print(f"\n{title}")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(columns):
+        numeric = all(isinstance(row[number], int | float) or row[number] is None for row in rows)
+        table.add_column(name, justify="right" if rows and numeric else "left")
+    for row in rows:
+        table.add_row(*[_text(value) for value in row])
+    console().print(table)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+@contextmanager
+def epochs(
+    title: str, total: int, *, quiet: bool = False
+) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A progress bar over the epochs of a training, on standard error, with the time left."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("validation error {task.fields[valid]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console(stderr=True), disable=quiet) as bar:
+        task = bar.add_task(title, total=total, valid="…")
+
+        def show(line: dict[str, Any]) -> None:
+            valid = "-" if line["valid"] is None else f"{line['valid']:.4g}"
+            bar.update(task, completed=line["epoch"], valid=valid)
+            if not quiet and not sys.stderr.isatty() and line["epoch"] % max(1, total // 10) == 0:
+                # No bar moves in a log file: say it in lines.
+                typer.echo(
+                    f"{title}: epoch {line['epoch']}/{total}, validation error {valid}", err=True
+                )
+
+        yield show

@@ -1,0 +1,92 @@
+"""`capnets tasks`: the set tasks, and what their labels look like."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from capnets.cli.printing import Json, console, print_json, print_table
+
+__all__ = ["add_to", "show"]
+
+tasks = typer.Typer(help="List the set tasks, or show the labels of one.", no_args_is_help=False)
+
+
+@tasks.callback(invoke_without_command=True)
+def listing(context: typer.Context, as_json: Json = False) -> None:
+    """List the set tasks, or show the labels of one."""
+    if context.invoked_subcommand:
+        return
+    from capnets.tasks import EMBEDDINGS, FUNCTIONS, SOURCES
+
+    rows = [(f.name, f.short, f.source, f.formula) for f in FUNCTIONS.values()]
+    if as_json:
+        functions = [
+            dict(zip(("name", "short", "source", "formula"), r, strict=True)) for r in rows
+        ]
+        print_json({"functions": functions, "sources": [*SOURCES], "embeddings": [*EMBEDDINGS]})
+        return
+    print_table(["task", "short", "the paper's images", "label of a set"], rows)
+    typer.echo(f"Images: {', '.join(SOURCES)}. Embeddings: {', '.join(EMBEDDINGS)}.")
+    typer.echo("Write TASK:IMAGES:EMBEDDING, for example unique-sum:digits or US:mnist:pca.")
+
+
+@tasks.command()
+def show(
+    task: Annotated[str, typer.Argument(help="US, unique-sum:digits, …")],
+    size: Annotated[
+        str, typer.Option(help="Instances per set: 10, or 5,10,20, or varying.")
+    ] = "10",
+    sets: Annotated[int, typer.Option(help="How many sets to draw.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Of the sets.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Show mean, median, variance and histogram of a task's labels, drawn and exact."""
+    from capnets.tasks import parse_task
+    from capnets.tasks.drawing import draw_labels
+    from capnets.tasks.statistics import expected_labels, histogram, statistics
+
+    spec = parse_task(task, sizes=size, sets=sets, seed=seed)
+    labels = draw_labels(spec)
+    drawn, counts, exact = statistics(labels), histogram(labels), expected_labels(spec)
+    if as_json:
+        expected = {"mean": exact.mean, "median": exact.median, "variance": exact.variance}
+        print_json(
+            {
+                "task": spec.to_dict(),
+                "drawn": asdict(drawn),
+                "exact": expected,
+                "histogram": asdict(counts),
+            }
+        )
+        return
+    rows: list[tuple[Any, ...]] = [
+        ("mean", drawn.mean, exact.mean),
+        ("median", drawn.median, exact.median),
+        ("variance", drawn.variance, exact.variance),
+        ("deviation", drawn.deviation, exact.variance**0.5),
+        ("smallest", drawn.smallest, float(exact.values[0])),
+        ("largest", drawn.largest, float(exact.values[-1])),
+    ]
+    title = f"Labels of {sets:,} sets of {spec.name}, size {', '.join(map(str, spec.sizes))}"
+    print_table(["label", "drawn", "exact"], rows, title=title)
+    _bars(counts.start, counts.width, counts.counts)
+
+
+def _bars(start: int, width: int, counts: tuple[int, ...], *, lines: int = 25) -> None:
+    """A histogram in text, at most so many lines."""
+    step = -(-len(counts) // lines)
+    grouped = [sum(counts[i : i + step]) for i in range(0, len(counts), step)]
+    highest = max(grouped)
+    for number, count in enumerate(grouped):
+        low = start + number * step * width
+        high = low + step * width - 1
+        label = f"{low}" if low == high else f"{low}-{high}"
+        console().print(f"{label:>13}  {'█' * round(50 * count / highest)} {count:,}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the commands known."""
+    app.add_typer(tasks, name="tasks")
