@@ -1,0 +1,128 @@
+"""A model card: what a person and a program must know to use exported graphs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from capnets.export.compare import CASES, TOLERANCE
+from capnets.export.onnx import PORTS, feature_shape, fingerprint, unit
+from capnets.models import parameters
+from capnets.models.base import SetModel
+from capnets.records import Record
+from capnets.runs import Run, versions
+from capnets.tables.columns import Schema
+
+__all__ = ["Card"]
+
+
+@dataclass(frozen=True)
+class Card(Record):
+    """What is said about exported graphs; `card.json`, and in words `README.md`.
+
+    Parameters
+    ----------
+    network
+        Its class, settings, number of parameters and fingerprint.
+    instance
+        The shape of one instance (words are sizes that may vary) and the names of its features.
+    prediction
+        How many labels a set has, their names, and the unit in which the network computes.
+    graphs
+        Per graph its file, its SHA-256, and the names of its inputs and outputs.
+    difference
+        The largest one found between graphs and network, in units; what was allowed and tried.
+    training
+        Recipe, seed and data of the run, and a digest of the description of the data.
+    metrics
+        What the run measured.
+    versions
+        Of what made the graphs.
+    """
+
+    network: dict[str, Any]
+    instance: dict[str, Any]
+    prediction: dict[str, Any]
+    graphs: dict[str, dict[str, Any]]
+    difference: dict[str, Any]
+    training: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    format: int = 1
+
+    @classmethod
+    def of(
+        cls, model: SetModel, graphs: dict[str, bytes], *, difference: float, run: Run | None
+    ) -> Card:
+        """The card of a network and its graphs."""
+        schema = run.config.data.get("schema") if run else None
+        names = Schema.from_dict(schema) if schema else None
+        return cls(
+            network={
+                "type": type(model).__name__,
+                "settings": run.config.model.to_dict() if run else None,
+                "additive": model.additive,
+                "ordered": model.ordered,
+                "parameters": parameters(model),
+                "fingerprint": fingerprint(model),
+            },
+            instance={
+                "shape": list(feature_shape(model)),
+                "names": list(names.feature_names) if names else None,
+            },
+            prediction={
+                "outputs": model.outputs,
+                "names": list(names.classes or names.columns.target) if names else None,
+                "classes": bool(names and names.classes),
+                "unit": unit(model).tolist(),
+            },
+            graphs={
+                name: {
+                    "file": f"{name}.onnx",
+                    "sha256": hashlib.sha256(graph).hexdigest(),
+                    **dict(zip(("inputs", "outputs"), PORTS[name], strict=True)),
+                }
+                for name, graph in graphs.items()
+            },
+            difference={
+                "largest": difference,
+                "allowed": TOLERANCE,
+                "sets_and_sizes": [list(case) for case in CASES],
+            },
+            training=_training(run) if run else {},
+            metrics=run.metrics if run and run.finished else {},
+            versions=versions() | {n: version(n) for n in ("onnx", "onnxruntime")},
+        )
+
+    def page(self) -> str:
+        """The card in words, as a Markdown page."""
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        loader = PackageLoader("capnets.export", "")
+        pages = Environment(loader=loader, undefined=StrictUndefined, autoescape=False)  # Markdown
+        example = [28 if isinstance(n, str) else n for n in self.instance["shape"]]
+        text = pages.get_template("card.md.jinja").render(
+            self.to_dict(), example=example, measures=list(_flat(self.metrics))
+        )
+        return text.strip() + "\n"
+
+
+def _flat(metrics: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in metrics.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{name} ")
+        elif isinstance(value, int | float):
+            yield f"{above}{name}", f"{value:.6g}"
+
+
+def _training(run: Run) -> dict[str, Any]:
+    config = run.config.to_dict()
+    described = json.dumps(config["data"], sort_keys=True).encode()
+    return {
+        **{key: config[key] for key in ("data", "recipe", "seed", "loss", "priors", "versions")},
+        "data_fingerprint": hashlib.sha256(described).hexdigest(),
+    }

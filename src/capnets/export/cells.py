@@ -1,0 +1,114 @@
+"""Graph pieces of cells: features and what is remembered in, states and what to remember out.
+
+Inside the graph instances come first: features are size x sets x features, as ONNX's recurrent
+operators read them. A new cell needs one function here.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import torch
+from torch import Tensor, nn
+
+from capnets.errors import InputError
+from capnets.export.graph import Edge, Graph
+from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
+
+__all__ = ["cell"]
+
+
+@singledispatch
+def cell(module: Cell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edge]:
+    """Continue the graph with a cell.
+
+    Parameters
+    ----------
+    e
+        Features, size x sets x features.
+    state
+        What is remembered from before, sets x state; None at the beginning of the sets.
+
+    Returns
+    -------
+    z
+        States, size x sets x out_features.
+    state
+        What to remember, sets x state.
+    """
+    raise InputError(
+        f"there is no ONNX graph for a cell of type {type(module).__name__} yet; "
+        "write one and register it with `capnets.export.cells.cell.register`"
+    )
+
+
+@cell.register(RNNCell)
+def _(module: RNNCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edge]:
+    weights = [module.weight_input, module.weight_state, module.bias, torch.zeros_like(module.bias)]
+    z, last = _recurrent("RNN", g, e, weights, [_first(g, state)], hidden_size=module.out_features)
+    return z, _squeeze(g, last)
+
+
+@cell.register(GRUCell)
+def _(module: GRUCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edge]:
+    weights = _torch_weights(module.gru, gates=[1, 0, 2])
+    z, last = _recurrent(
+        "GRU",
+        g,
+        e,
+        weights,
+        [_first(g, state)],
+        hidden_size=module.out_features,
+        linear_before_reset=1,
+    )
+    return z, _squeeze(g, last)
+
+
+@cell.register(LSTMCell)
+def _(module: LSTMCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edge]:
+    weights = _torch_weights(module.lstm, gates=[0, 3, 1, 2])
+    before = [""]
+    if state is not None:
+        halves = g.add_many("Split", state, outputs=2, axis=1, num_outputs=2)
+        before = [_first(g, half) for half in halves]
+    z, *last = _recurrent("LSTM", g, e, weights, before, hidden_size=module.out_features)
+    return z, g.add("Concat", *(_squeeze(g, half) for half in last), axis=1)
+
+
+def _recurrent(
+    operator: str,
+    g: Graph,
+    e: Edge,
+    weights: list[Tensor],
+    before: list[Edge],
+    **attributes: int,
+) -> tuple[Edge, ...]:
+    """One of ONNX's recurrent operators, from weights whose gates are in its order."""
+    of_input, of_state, bias_input, bias_state = weights
+    z, *last = g.add_many(
+        operator,
+        e,
+        g.constant(of_input[None]),  # the new axis is that of directions; there is one
+        g.constant(of_state[None]),
+        g.constant(torch.cat([bias_input, bias_state])[None]),
+        "",  # lengths of sets: nothing behind the end of a set is ever used
+        *before,
+        outputs=3 if operator == "LSTM" else 2,
+        **attributes,
+    )
+    return g.add("Squeeze", z, g.integers(1)), *last
+
+
+def _torch_weights(module: nn.RNNBase, *, gates: list[int]) -> list[Tensor]:
+    """The weights of a torch module, with gates in the order that ONNX wants."""
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    cut = [getattr(module, name).chunk(len(gates)) for name in names]
+    return [torch.cat([parts[i] for i in gates]) for parts in cut]
+
+
+def _first(g: Graph, state: Edge | None) -> Edge:
+    return "" if state is None else g.add("Unsqueeze", state, g.integers(0))
+
+
+def _squeeze(g: Graph, state: Edge) -> Edge:
+    return g.add("Squeeze", state, g.integers(0))

@@ -1,0 +1,121 @@
+"""Does a graph compute what its network computes? Run both, on sets of sizes it never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capnets.batches import batches
+from capnets.errors import InputError
+from capnets.export.onnx import feature_shape, unit
+from capnets.export.session import open_graph
+from capnets.models.base import SetModel
+from capnets.nn import masked
+from capnets.nn.encoders import Standardize
+from capnets.sets import Array, Sets
+
+__all__ = ["CASES", "TOLERANCE", "compare"]
+
+TOLERANCE = 1e-4
+
+#: Sets per batch and the size of the largest; the others are smaller.
+CASES = ((1, 1), (3, 7), (2, 33), (5, 12))
+
+
+@torch.no_grad()
+def compare(model: SetModel, graphs: dict[str, bytes], *, sets: Sets | None = None) -> float:
+    """Run graphs beside their network and refuse those that differ.
+
+    A difference is counted in the unit in which the network computes, or, for sets worth more than
+    one unit, in parts of what they are worth: the digits that 32-bit numbers have.
+
+    Parameters
+    ----------
+    sets
+        Real sets to try as well, up to a hundred; random ones are always tried.
+
+    Returns
+    -------
+    difference
+        The largest one found.
+    """
+    sessions = {name: open_graph(graph, name=name) for name, graph in graphs.items()}
+    largest = 0.0
+    for x, mask in _cases(model, sets):
+        wanted = {"prediction": model(x, mask), "added_values": model.added_values(x, mask)}
+        scale = unit(model).maximum(wanted["prediction"].abs())[:, None]
+        for name, session in sessions.items():
+            for output, found in ANSWERS[name](session, x.numpy(), mask.numpy()).items():
+                difference = _difference(found, wanted[output], scale)
+                if not difference <= TOLERANCE:  # NaN is not
+                    raise InputError(
+                        f"`{output}` of the ONNX graph `{name}` differs by {difference:.2g} units "
+                        f"from the network on {len(x)} sets of up to {x.shape[1]} instances "
+                        f"({TOLERANCE:g} is allowed); nothing was written"
+                    )
+                largest = max(largest, difference)
+    return largest
+
+
+def _cases(model: SetModel, sets: Sets | None) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of sets: some of every size, ragged, with zeros behind their ends."""
+    generator = torch.Generator().manual_seed(0)
+    for number, (count, longest) in enumerate(CASES):
+        # Sizes that may vary (of pictures) do.
+        shape = [20 + 4 * number if isinstance(n, str) else n for n in feature_shape(model)]
+        x = torch.randn(count, longest, *shape, generator=generator)
+        for part in model.modules():
+            if isinstance(part, Standardize):  # draw instances like those of the training
+                x = x / part.scale + part.mean
+                break
+        sizes = torch.randint(1, longest + 1, (count, 1), generator=generator)
+        sizes[0] = longest
+        yield _blanked(x, torch.arange(longest) < sizes)
+    if sets is not None:
+        some = sets.subset(np.flatnonzero(sets.sizes)[:100])
+        for batch in batches(some, size=10):
+            x, mask = batch.x, batch.mask
+            yield _blanked(x, torch.ones(x.shape[:2], dtype=torch.bool) if mask is None else mask)
+
+
+def _blanked(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    return masked.blank(x, mask), mask
+
+
+def _by_sets(session: Any, x: Array, mask: Array) -> dict[str, Array]:
+    names = [output.name for output in session.get_outputs()]
+    garbage = x.copy()
+    garbage[~mask] = np.nan  # whatever stands behind the end of a set must not matter
+    return dict(zip(names, session.run(names, {"instances": garbage, "mask": mask}), strict=True))
+
+
+def _by_steps(session: Any, x: Array, mask: Array) -> dict[str, Array]:
+    state, values = _nothing(session, len(x)), []
+    for k in range(x.shape[1]):
+        value, state = session.run(None, {"instance": x[:, k], "state": state})
+        values.append(value)
+    return {"added_values": np.stack(values, axis=1) * mask[..., None]}
+
+
+def _by_chunks(session: Any, x: Array, mask: Array) -> dict[str, Array]:
+    state, values = _nothing(session, len(x)), []
+    for piece in np.array_split(x, min(3, x.shape[1]), axis=1):
+        some, state = session.run(None, {"instances": piece, "state": state})
+        values.append(some)
+    return {"added_values": np.concatenate(values, axis=1) * mask[..., None]}
+
+
+ANSWERS = {"sets": _by_sets, "predict": _by_sets, "step": _by_steps, "chunk": _by_chunks}
+
+
+def _nothing(session: Any, sets: int) -> Array:
+    return np.zeros((sets, session.get_inputs()[1].shape[1]), dtype=np.float32)
+
+
+def _difference(found: Array, wanted: Tensor, scale: Tensor) -> float:
+    every = (torch.from_numpy(found) - wanted).abs() / (scale if wanted.ndim == 3 else scale[:, 0])
+    return float(every.max())

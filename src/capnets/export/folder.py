@@ -1,0 +1,109 @@
+"""Writing a network's graphs and its card as a folder."""
+
+from __future__ import annotations
+
+import copy
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from capnets.atomic import write_bytes, write_json, write_text
+from capnets.errors import InputError
+from capnets.models.base import SetModel
+from capnets.runs import Run
+from capnets.sets import Sets
+
+if TYPE_CHECKING:
+    from capnets.export.card import Card
+
+__all__ = ["export"]
+
+
+def export(
+    source: SetModel | Run | str | Path,
+    folder: str | Path,
+    *,
+    sets: Sets | None = None,
+    force: bool = False,
+) -> Card:
+    """Write a network as ONNX graphs, with a card that says what they are.
+
+    The graphs are first run in ONNX Runtime beside the network, at sizes they have never seen; when
+    they differ by more than 1e-4 units, nothing is written.
+
+    Parameters
+    ----------
+    source
+        A network, or a run (or its folder), whose data, metrics and names the card then tells.
+    folder
+        Where to write: `sets.onnx` and its siblings (see `capnets.export.onnx`), `card.json` and
+        `README.md`.
+    sets
+        Real sets, to be tried beside random ones.
+    force
+        Replace an earlier export. Anything else that is in the way is never replaced.
+
+    Returns
+    -------
+    card
+        What was written to `card.json`.
+    """
+    from capnets.export.card import Card
+    from capnets.export.compare import compare
+    from capnets.export.onnx import graphs
+
+    _check_free(Path(folder), force=force)
+    run = source if isinstance(source, Run) else None
+    if isinstance(source, str | Path):
+        run = Run(source)
+    model = run.model if run else source
+    assert isinstance(model, SetModel)
+    model = copy.deepcopy(model).cpu().eval()
+    built = graphs(model)
+    difference = compare(model, built, sets=sets)
+    card = Card.of(model, built, difference=difference, run=run)
+    with _replacing(Path(folder), force=force) as temporary:
+        for name, graph in built.items():
+            write_bytes(temporary / f"{name}.onnx", graph)
+        write_text(temporary / "README.md", card.page())
+        write_json(temporary / "card.json", card.to_dict())
+    return card
+
+
+def _check_free(folder: Path, *, force: bool) -> None:
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not (folder / "card.json").is_file() or not (folder / "sets.onnx").is_file():
+        raise InputError(f"{folder} exists and is no export; choose another folder")
+    if not force:
+        raise InputError(f"{folder} holds an export already; --force replaces it")
+
+
+@contextmanager
+def _replacing(folder: Path, *, force: bool) -> Iterator[Path]:
+    """Give a temporary folder; when the block ends well it becomes `folder`, in one step."""
+    token = secrets.token_hex(4)
+    temporary = folder.with_name(f".{folder.name}.{token}.part")
+    before = folder.with_name(f".{folder.name}.{token}.old")
+    try:
+        yield temporary
+        _check_free(folder, force=force)  # again: building the graphs took a while
+        if folder.exists():
+            os.rename(folder, before)
+        try:
+            os.rename(temporary, folder)
+        except OSError:
+            if before.exists():
+                os.rename(before, folder)
+            raise
+    except OSError as error:
+        raise InputError(
+            f"cannot write {folder}: {error.strerror or error}; what was there before is unchanged"
+        ) from error
+    finally:
+        for rest in (temporary, before):
+            shutil.rmtree(rest, ignore_errors=True)

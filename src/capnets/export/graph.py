@@ -1,0 +1,143 @@
+"""An ONNX graph under construction: operators in, edges out.
+
+An *edge* is the name of a tensor inside the graph. Weights that are used twice are stored once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from capnets.errors import InputError
+
+try:
+    import onnx
+    from onnx import helper, numpy_helper
+except ModuleNotFoundError as error:
+    raise InputError(
+        f"{error.name} is not installed: `pip install 'capnets[onnx]'` brings what ONNX graphs need"
+    ) from error
+
+__all__ = ["IR_VERSION", "OPSET", "Edge", "Graph"]
+
+Edge = str
+Shape = Sequence[int | str]
+
+# The oldest opset with all that is used here (axes of reductions as inputs), so that ONNX Runtime
+# 1.14 of 2023 and everything younger can read the files.
+OPSET = 18
+IR_VERSION = 8
+
+TYPES = {
+    np.dtype(np.float32): onnx.TensorProto.FLOAT,
+    np.dtype(np.int64): onnx.TensorProto.INT64,
+    np.dtype(np.bool_): onnx.TensorProto.BOOL,
+}
+
+
+class Graph:
+    """A graph under construction.
+
+    Examples
+    --------
+    >>> g = Graph()
+    >>> x = g.input("x", ("rows", 3))
+    >>> g.output("y", g.add("Relu", x), ("rows", 3))
+    >>> [node.op_type for node in g.model("relu", {}).graph.node]
+    ['Relu', 'Identity']
+    """
+
+    def __init__(self, parent: Graph | None = None) -> None:
+        self._nodes: list[onnx.NodeProto] = []
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+        # A subgraph sees the edges of its parent, so both draw names and weights from one place.
+        self._weights: dict[Any, onnx.TensorProto] = parent._weights if parent else {}
+        self._taken: list[str] = parent._taken if parent else []
+
+    def add(self, operator: str, *inputs: Edge, **attributes: Any) -> Edge:
+        """Add an operator that gives one tensor."""
+        return self.add_many(operator, *inputs, outputs=1, **attributes)[0]
+
+    def add_many(
+        self, operator: str, *inputs: Edge, outputs: int, **attributes: Any
+    ) -> tuple[Edge, ...]:
+        """Add an operator that gives several tensors."""
+        names = tuple(self._name(operator.lower()) for _ in range(outputs))
+        self._nodes.append(helper.make_node(operator, inputs, names, name=names[0], **attributes))
+        return names
+
+    def constant(self, values: Any, dtype: type[np.generic] = np.float32) -> Edge:
+        """A weight or another number that is known now."""
+        if isinstance(values, Tensor):
+            values = values.detach().cpu().numpy()
+        array = np.asarray(values, dtype=dtype)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._weights:
+            self._weights[key] = numpy_helper.from_array(array, self._name("weight"))
+        return self._weights[key].name
+
+    def integers(self, *values: int) -> Edge:
+        """A vector of integers, as axes and shapes are written."""
+        return self.constant(values, np.int64)
+
+    def input(self, name: str, shape: Shape, dtype: type[np.generic] = np.float32) -> Edge:
+        """Declare an input; a word in its shape is a size that may differ from call to call."""
+        self._inputs.append(helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], shape))
+        return name
+
+    def output(self, name: str, edge: Edge, shape: Shape) -> None:
+        """Declare an edge as an output."""
+        self._nodes.append(helper.make_node("Identity", [edge], [name], name=name))
+        self._outputs.append(
+            helper.make_tensor_value_info(name, TYPES[np.dtype(np.float32)], shape)
+        )
+
+    def loop(self, times: Edge, body: Graph, counter: Edge, result: Edge) -> Edge:
+        """Run a subgraph for counter = 0, 1, …; a new first axis holds the results."""
+        going = body._name("going")
+        inputs = [
+            helper.make_tensor_value_info(counter, onnx.TensorProto.INT64, []),
+            helper.make_tensor_value_info(going, onnx.TensorProto.BOOL, []),
+        ]
+        on = body.add("Identity", going)
+        outputs = [
+            helper.make_tensor_value_info(on, onnx.TensorProto.BOOL, []),
+            helper.make_tensor_value_info(result, onnx.TensorProto.FLOAT, None),
+        ]
+        inner = helper.make_graph(body._nodes, self._name("body"), inputs, outputs)
+        return self.add("Loop", times, self.constant(True, np.bool_), body=inner)
+
+    def model(self, name: str, about: dict[str, str]) -> onnx.ModelProto:
+        """The finished graph, checked, with what a reader needs to know about it."""
+        graph = helper.make_graph(
+            self._nodes, name, self._inputs, self._outputs, list(self._weights.values())
+        )
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="capnets",
+        )
+        helper.set_model_props(model, about)
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
+    def cast(self, edge: Edge, dtype: type[np.generic]) -> Edge:
+        """The same numbers in another type."""
+        return self.add("Cast", edge, to=TYPES[np.dtype(dtype)])
+
+    def range(self, count: Edge) -> Edge:
+        """The integers from 0 to `count` - 1."""
+        return self.add("Range", self.constant(0, np.int64), count, self.constant(1, np.int64))
+
+    def fresh(self, word: str) -> Edge:
+        """A name for an edge that no operator makes (the counter of a loop)."""
+        return self._name(word)
+
+    def _name(self, word: str) -> Edge:
+        self._taken.append(word)
+        return f"{word}_{len(self._taken)}"

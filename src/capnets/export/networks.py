@@ -1,0 +1,210 @@
+"""Graph pieces of the set networks: raw instances in, amounts in the unit of the label out.
+
+`prediction` gives sets x outputs, `added_values` sets x size x outputs, where what stands behind
+the end of a set is not used; `advance` goes on from what was remembered. A new network needs a
+function for the first, and one for the second where a loop over prefixes would be slow.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import cast
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.export.attention import block
+from capnets.export.cells import cell
+from capnets.export.graph import Edge, Graph
+from capnets.export.layers import layer
+from capnets.export.rows import Rows, softmax
+from capnets.models.attention import AttentionNetwork
+from capnets.models.base import SetModel
+from capnets.models.capacity import CapacityNetwork
+from capnets.models.deep_sets import DeepSet
+from capnets.models.ensemble import Ensemble
+from capnets.models.recurrent import RecurrentNetwork
+from capnets.models.set_transformer import SetTransformer
+
+__all__ = ["added_values", "advance", "prediction", "streams"]
+
+ACTIVATIONS = {"abs": "Abs", "identity": "Identity", "softplus": "Softplus"}
+
+
+@singledispatch
+def prediction(model: SetModel, g: Graph, x: Rows) -> Edge:
+    """The predictions of whole sets."""
+    return _scaled(model, g, _predict(model, g, _read(model, g, x)))
+
+
+@singledispatch
+def added_values(model: SetModel, g: Graph, x: Rows) -> Edge:
+    """What each instance adds to those before it: differences of the predictions of prefixes."""
+    prefixes = _scaled(model, g, _predict_prefixes(model, g, _read(model, g, x)))
+    # Padding by 1 in front and by -1 behind moves everything back by one, and a 0 to the front.
+    return g.add("Sub", prefixes, g.add("Pad", prefixes, g.integers(0, 1, 0, 0, -1, 0)))
+
+
+# Capacity networks ------------------------------------------------------------------------------
+
+
+def streams(model: SetModel) -> bool:
+    """Whether a network can read a set piece by piece."""
+    if isinstance(model, Ensemble):
+        return all(streams(member) for member in model.each)
+    return isinstance(model, CapacityNetwork)
+
+
+def advance(model: SetModel, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
+    """Added values of the next instances of every set, and what to remember."""
+    if isinstance(model, Ensemble):
+        return _advance_all(model, g, x, state)
+    assert isinstance(model, CapacityNetwork)
+    z, after = _states(model, g, _read(model, g, x), state)
+    values = g.add(ACTIVATIONS[model.activation], layer(model.decoder, g, z))
+    return x.by_set(g, _scaled(model, g, values)), after
+
+
+@added_values.register(CapacityNetwork)
+def _(model: CapacityNetwork, g: Graph, x: Rows) -> Edge:
+    return advance(model, g, x, None)[0]
+
+
+@prediction.register(CapacityNetwork)
+def _(model: CapacityNetwork, g: Graph, x: Rows) -> Edge:
+    values = Rows.of(g, added_values(model, g, x), x.mask).blank(g)
+    return g.add("ReduceSum", values.padded(g), g.integers(1), keepdims=0)
+
+
+# Ensembles --------------------------------------------------------------------------------------
+
+
+@prediction.register(Ensemble)
+def _(model: Ensemble, g: Graph, x: Rows) -> Edge:
+    return g.add("Mean", *(prediction(member, g, x) for member in model.each))
+
+
+@added_values.register(Ensemble)
+def _(model: Ensemble, g: Graph, x: Rows) -> Edge:
+    return g.add("Mean", *(added_values(member, g, x) for member in model.each))
+
+
+def _advance_all(model: Ensemble, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
+    members = cast("list[CapacityNetwork]", model.each)
+    states: tuple[Edge | None, ...] = (None,) * len(members)
+    if state is not None:
+        sizes = g.integers(*(member.cell.state_features for member in members))
+        states = g.add_many("Split", state, sizes, outputs=len(members), axis=1)
+    pairs = [advance(member, g, x, s) for member, s in zip(members, states, strict=True)]
+    values, after = zip(*pairs, strict=True)
+    return g.add("Mean", *values), g.add("Concat", *after, axis=1)
+
+
+# Other networks, in their own unit --------------------------------------------------------------
+
+
+@singledispatch
+def _predict(model: SetModel, g: Graph, x: Rows) -> Edge:
+    raise InputError(
+        f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
+        "write one and register it with `capnets.export.networks.prediction.register`"
+    )
+
+
+@singledispatch
+def _predict_prefixes(model: SetModel, g: Graph, x: Rows) -> Edge:
+    """The predictions of all prefixes, sets x size x outputs: a loop over their lengths.
+
+    What stands at and behind the end of a set needs no mask: it is in no shorter prefix.
+    """
+    sets, body = x.padded(g), Graph(parent=g)
+    counter = body.fresh("counter")
+    length = body.add("Add", counter, body.integers(1))
+    prefix = body.add("Slice", sets, body.integers(0), length, body.integers(1))
+    result = _predict(model, body, Rows.of(body, prefix))
+    return g.add("Transpose", g.loop(x.count(g), body, counter, result), perm=[1, 0, 2])
+
+
+@_predict.register(RecurrentNetwork)
+def _(model: RecurrentNetwork, g: Graph, x: Rows) -> Edge:
+    z, _ = _states(model, g, x, None)
+    # States stand instance by instance, so the last one of set s is in row (size - 1) sets + s.
+    ends = g.add("Sub", g.add("Squeeze", x.sizes(g), g.integers(1)), g.integers(1))
+    numbers = g.range(g.add("Squeeze", x.sets, g.integers(0)))
+    which = g.add("Add", g.add("Mul", ends, x.sets), numbers)
+    return layer(model.decoder, g, g.add("Gather", z, which))
+
+
+@_predict_prefixes.register(RecurrentNetwork)
+def _(model: RecurrentNetwork, g: Graph, x: Rows) -> Edge:
+    # The state after k instances is the last state of the first k.
+    z, _ = _states(model, g, x, None)
+    return x.by_set(g, layer(model.decoder, g, z))
+
+
+@_predict.register(DeepSet)
+def _(model: DeepSet, g: Graph, x: Rows) -> Edge:
+    encoded = x.become(layer(model.encoder, g, x.edge)).blank(g).padded(g)
+    total = g.add("ReduceSum", encoded, g.integers(1), keepdims=0)
+    return layer(model.decoder, g, total)
+
+
+@_predict_prefixes.register(DeepSet)
+def _(model: DeepSet, g: Graph, x: Rows) -> Edge:
+    encoded = x.become(layer(model.encoder, g, x.edge)).padded(g)
+    sums = Rows.of(g, g.add("CumSum", encoded, g.constant(1, np.int64)))
+    return sums.become(layer(model.decoder, g, sums.edge)).padded(g)
+
+
+@_predict.register(AttentionNetwork)
+def _(model: AttentionNetwork, g: Graph, x: Rows) -> Edge:
+    mask = None if x.mask is None else g.add("Unsqueeze", x.mask, g.integers(1))
+    return g.add("Squeeze", _attention(model, g, x, mask), g.integers(1))
+
+
+@_predict_prefixes.register(AttentionNetwork)
+def _(model: AttentionNetwork, g: Graph, x: Rows) -> Edge:
+    # Row k of the mask shows the first k instances: one softmax gives the weights of all prefixes.
+    numbers = g.range(x.count(g))
+    prefix = g.add("LessOrEqual", numbers, g.add("Unsqueeze", numbers, g.integers(1)))
+    return _attention(model, g, x, prefix)
+
+
+def _attention(model: AttentionNetwork, g: Graph, x: Rows, mask: Edge | None) -> Edge:
+    """The decoded weighted means, sets x (rows of the mask) x outputs."""
+    scores = x.become(layer(model.scores, g, x.edge)).padded(g)
+    weights = softmax(g, g.add("Transpose", scores, perm=[0, 2, 1]), mask)
+    encoded = x.become(layer(model.encoder, g, x.edge)).padded(g)
+    means = Rows.of(g, g.add("MatMul", weights, encoded))
+    return means.become(layer(model.decoder, g, means.edge)).padded(g)
+
+
+@_predict.register(SetTransformer)
+def _(model: SetTransformer, g: Graph, x: Rows) -> Edge:
+    for part in model.blocks:
+        x = block(part, g, x)
+    pooled = block(model.after, g, block(model.pool, g, x))
+    return layer(model.output, g, pooled.edge)  # one row per set is left
+
+
+# Shared -----------------------------------------------------------------------------------------
+
+
+def _read(model: SetModel, g: Graph, x: Rows) -> Rows:
+    read = x.become(layer(model.inputs, g, x.edge))
+    # What is behind the end of a set comes after all that counts in an additive network. In others
+    # it gets a weight of 0, which does not help against NaN.
+    return read if model.additive else read.blank(g)
+
+
+def _scaled(model: SetModel, g: Graph, values: Edge) -> Edge:
+    return g.add("Mul", values, g.constant(model.unit))
+
+
+def _states(
+    model: CapacityNetwork | RecurrentNetwork, g: Graph, x: Rows, state: Edge | None
+) -> tuple[Edge, Edge]:
+    """States, one row each, standing instance by instance; and what to remember."""
+    encoded = x.become(layer(model.encoder, g, x.edge)).by_instance(g)
+    z, after = cell(model.cell, g, encoded, state)
+    return g.add("Reshape", z, g.integers(-1, model.cell.out_features)), after
