@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from capnets.cli import data, demo, evaluate, explain, models, tasks, train
+from capnets.cli import data, demo, evaluate, explain, models, reproduce, tasks, train
 from capnets.errors import InputError
 
 __all__ = ["app", "main"]
@@ -23,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, models, tasks, data, train, evaluate, explain):
+for command in (demo, models, tasks, data, train, evaluate, explain, reproduce):
     command.add_to(app)
 
 

@@ -1,0 +1,67 @@
+"""How long the rest will take, from what was seen so far."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from capnets.paper.cells import Cell, Choice
+from capnets.paper.results import Record
+from capnets.paper.runner import Outcome
+from capnets.training.recipe import recipe
+
+__all__ = ["Estimate", "epochs_of"]
+
+# Documents have their own number and sizes; about so many sentences are in the training part.
+_SENTENCES = 80_000.0
+
+
+class Estimate:
+    """Seconds for seeing an instance once in training, by model.
+
+    Parameters
+    ----------
+    records
+        What was done before.
+    """
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.instances: defaultdict[str, float] = defaultdict(float)
+        for record in records:
+            self.see(record)
+
+    def see(self, record: Record) -> None:
+        """Learn from what was done."""
+        if isinstance(record.choice, Cell) and record.failure is None:
+            for group in (record.choice.model, "any"):
+                self.seconds[group] += record.cost["train_seconds"]
+                self.instances[group] += record.metrics["epochs"] * _per_epoch(record.choice)
+
+    def left(self, outcome: Outcome, *, workers: int) -> float | None:
+        """Seconds until all is done; None: nothing was seen yet to judge by."""
+        total = sum(self._of(choice, epoch=0) for choice in outcome.waiting)
+        longest = 0.0
+        for running in outcome.running.values():
+            seconds = self._of(running.choice, epoch=running.epoch)
+            total, longest = total + seconds, max(longest, seconds)
+        return max(total / workers, longest) if self.instances else None
+
+    def _of(self, choice: Choice, *, epoch: int) -> float:
+        group = choice.model if getattr(choice, "model", None) in self.instances else "any"
+        if not isinstance(choice, Cell) or group not in self.instances:
+            return 0.0
+        instances = (epochs_of(choice) - epoch) * _per_epoch(choice)
+        return instances * self.seconds[group] / self.instances[group]
+
+
+def epochs_of(choice: Choice) -> int:
+    """How many epochs a choice takes at most; 0 where nothing is trained."""
+    return recipe(choice.recipe, epochs=choice.epochs).epochs if isinstance(choice, Cell) else 0
+
+
+def _per_epoch(cell: Cell) -> float:
+    """Instances of an epoch."""
+    if cell.sets is None:
+        return _SENTENCES
+    return cell.sets * sum(cell.sizes) / len(cell.sizes)

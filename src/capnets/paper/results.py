@@ -1,0 +1,191 @@
+"""A results folder: one JSON line for everything that was done.
+
+    results.json   the format of the folder; written first
+    records.jsonl  one line a record, only ever appended to
+    runs/          the run folders of trained networks: checkpoints while they train, then weights
+
+One runner at a time appends (`Results.hold`). A line is written in one piece and forced to disk; if
+the machine stops in the middle of it, the half-written end is recognised by its missing newline,
+not read, and cut off by the next runner.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from capnets.atomic import write_json
+from capnets.errors import InputError
+from capnets.paper.cells import Choice, choice_from_dict
+
+__all__ = ["Record", "Results"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What came of one choice.
+
+    Attributes
+    ----------
+    choice
+        What was asked for.
+    metrics
+        What was measured: numbers, lists of numbers, and for each protocol an object of them.
+    failure
+        Why there is nothing to measure: "diverged", "out of memory", "killed"; None: it went well.
+    reason
+        The same in a sentence.
+    made
+        How: recipe, version of the measurements, versions of libraries, machine. Records that differ
+        in it from what would be done today are stale.
+    cost
+        Seconds; differ from run to run, unlike all else here.
+    """
+
+    choice: Choice
+    metrics: Mapping[str, Any]
+    failure: str | None
+    reason: str
+    made: Mapping[str, Any]
+    cost: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The key of the choice."""
+        return self.choice.key
+
+    def under(self, protocol: str) -> dict[str, Any]:
+        """The numbers of a protocol, with those that belong to none."""
+        common = {k: v for k, v in self.metrics.items() if not isinstance(v, dict)}
+        return {**common, **self.metrics.get(protocol, {})}
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "key": self.key,
+            "choice": self.choice.to_dict(),
+            "metrics": dict(self.metrics),
+            "failure": self.failure,
+            "reason": self.reason,
+            "made": dict(self.made),
+            "cost": dict(self.cost),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` gave."""
+        values = dict(values)
+        key = values.pop("key")
+        record = cls(**values | {"choice": choice_from_dict(values["choice"])})
+        if record.key != key:
+            raise InputError(f"the record says it is {key}, but its choice is {record.key}")
+        return record
+
+
+class Results:
+    """A results folder.
+
+    Parameters
+    ----------
+    folder
+        Where it is.
+    create
+        Make it if it is not there.
+    """
+
+    def __init__(self, folder: str | Path, *, create: bool = False) -> None:
+        self.folder = Path(folder)
+        about = self.folder / "results.json"
+        if create and not about.exists():
+            if self.folder.is_dir() and any(self.folder.iterdir()):
+                raise InputError(
+                    f"{self.folder} holds something that is no results folder; choose another one"
+                )
+            write_json(about, {"format": FORMAT})
+        try:
+            found = json.loads(about.read_text())["format"]
+        except FileNotFoundError:
+            raise InputError(
+                f"{self.folder} is no results folder: it has no results.json; "
+                "`capnets reproduce` makes one"
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{about} is damaged ({error}); restore it") from error
+        if found != FORMAT:
+            raise InputError(
+                f"{self.folder} has format {found!r}, this capnets reads {FORMAT}; "
+                "use the version that wrote it, or another folder"
+            )
+
+    @property
+    def path(self) -> Path:
+        """The file of records."""
+        return self.folder / "records.jsonl"
+
+    @property
+    def runs(self) -> Path:
+        """Where the run folders are."""
+        return self.folder / "runs"
+
+    def read(self) -> dict[str, Record]:
+        """All records by key; where one was made again, the newest."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        # Behind the last newline there is nothing, or a line that was never finished.
+        lines = content[: content.rfind(b"\n") + 1].splitlines()
+        records: dict[str, Record] = {}
+        for number, line in enumerate(lines, start=1):
+            try:
+                record = Record.from_dict(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(
+                    f"line {number} of {self.path} is damaged or of another version ({error}); "
+                    "remove the line, and what it was about is done again"
+                ) from error
+            records[record.key] = record
+        return records
+
+    @contextmanager
+    def hold(self) -> Iterator[Writer]:
+        """Be the one that appends; a second one is told so."""
+        with (self.folder / ".lock").open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                lock.seek(0)
+                raise InputError(
+                    f"process {lock.read().strip() or '?'} is already working on {self.folder}; "
+                    "wait for it, or use another folder"
+                ) from error
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            with self.path.open("ab") as file:
+                yield Writer(file.fileno(), self.path)
+
+
+class Writer:
+    """Appends whole lines."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self.descriptor = descriptor
+        content = path.read_bytes()
+        if (end := content.rfind(b"\n") + 1) < len(content):
+            os.ftruncate(descriptor, end)
+
+    def append(self, record: Record) -> None:
+        """Write a record, to disk."""
+        line = json.dumps(record.to_dict(), separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        while line:  # a full pipe or disk may take only a part of it
+            line = line[os.write(self.descriptor, line) :]
+        os.fsync(self.descriptor)

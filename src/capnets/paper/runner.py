@@ -1,0 +1,171 @@
+"""Working off a plan: what is missing in a results folder is done, by any number of workers."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from capnets.errors import InputError
+from capnets.paper.cells import Cell, Choice
+from capnets.paper.plan import Plan
+from capnets.paper.results import Record, Results, Writer
+from capnets.paper.workers import Done, Event, LocalWorkers, Lost, Progressed, Workers
+
+__all__ = ["Outcome", "Running", "reproduce"]
+
+# A choice whose process ended this often has itself to blame.
+ATTEMPTS = 3
+
+Watch = Callable[[Event, "Outcome"], None]
+
+
+@dataclass
+class Running:
+    """A choice that was begun, and how many of its epochs are done."""
+
+    choice: Choice
+    epoch: int = 0
+
+
+@dataclass
+class Outcome:
+    """How far the work is.
+
+    Attributes
+    ----------
+    records
+        Of the plan's choices that are done.
+    waiting
+        Choices not begun.
+    running
+        Choices begun.
+    wrong
+        Choices that could not be done, with the reason; they are not recorded.
+    """
+
+    records: dict[str, Record]
+    waiting: deque[Choice]
+    running: dict[str, Running] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was asked for has a record."""
+        return not (self.waiting or self.running or self.wrong)
+
+
+def reproduce(
+    plan: Plan,
+    folder: str | Path,
+    *,
+    jobs: int = 1,
+    cluster: str | None = None,
+    retry: bool = False,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Do what is missing of a plan, and record it.
+
+    Parameters
+    ----------
+    folder
+        The results folder; made if it is not there.
+    jobs
+        Local processes.
+    cluster
+        The address of a Dask scheduler whose workers to use instead.
+    retry
+        Do again what failed before.
+    watch
+        Told of every event.
+    """
+    from capnets.paper.work import is_stale
+
+    if jobs < 1:
+        raise InputError(f"at least 1 job is needed, not {jobs}")
+    results = Results(folder, create=True)
+    with results.hold() as writer:
+        there = {
+            key: record
+            for key, record in results.read().items()
+            if key in plan.choices and not is_stale(record) and not (retry and record.failure)
+        }
+        missing = deque(c for key, c in plan.choices.items() if key not in there)
+        outcome = Outcome(there, missing)
+        if not missing:
+            return outcome
+        workers = _workers(results.runs, min(jobs, len(missing)), cluster)
+        try:
+            _work(outcome, workers, writer, watch)
+        finally:
+            workers.stop()
+    return outcome
+
+
+def _workers(runs: Path, jobs: int, cluster: str | None) -> Workers:
+    runs = runs.resolve()
+    if cluster is None:
+        return LocalWorkers(jobs, runs=runs)
+    from capnets.paper.cluster import ClusterWorkers
+
+    return ClusterWorkers(cluster, runs=runs)
+
+
+def _work(outcome: Outcome, workers: Workers, writer: Writer, watch: Watch | None) -> None:
+    lost: Counter[str] = Counter()
+    unusable: dict[tuple[str, str], str] = {}
+    while outcome.waiting or outcome.running:
+        while outcome.waiting and workers.room():
+            choice = outcome.waiting.popleft()
+            if (reason := unusable.get(_needs(choice))) is not None:
+                outcome.wrong[choice.key] = reason
+                continue
+            outcome.running[choice.key] = Running(choice)
+            workers.submit(choice)
+        for event in workers.events(timeout=1.0):
+            if isinstance(event, Progressed):
+                outcome.running[event.choice.key].epoch = event.epoch
+            elif isinstance(event, Done):
+                _keep(event.record, outcome, writer)
+            elif isinstance(event, Lost):
+                key = event.choice.key
+                lost[key] += 1
+                if lost[key] < ATTEMPTS:
+                    del outcome.running[key]
+                    outcome.waiting.appendleft(event.choice)
+                else:
+                    _keep(_killed(event.choice), outcome, writer)
+            else:
+                del outcome.running[event.choice.key]
+                outcome.wrong[event.choice.key] = event.message
+                if event.expected:
+                    # The same data is missing for everything else that needs it.
+                    unusable[_needs(event.choice)] = event.message
+            if watch is not None:
+                watch(event, outcome)
+
+
+def _keep(record: Record, outcome: Outcome, writer: Writer) -> None:
+    writer.append(record)
+    del outcome.running[record.key]
+    outcome.records[record.key] = record
+
+
+def _killed(choice: Choice) -> Record:
+    from capnets.paper.work import made
+
+    return Record(
+        choice=choice,
+        metrics={},
+        failure="killed",
+        reason=f"its process ended {ATTEMPTS} times, as happens where memory runs out",
+        made=made(choice),
+        cost={},
+    )
+
+
+def _needs(choice: Choice) -> tuple[str, str]:
+    if isinstance(choice, Cell):
+        return choice.source, choice.embedding
+    return choice.kind, getattr(choice, "source", "")
