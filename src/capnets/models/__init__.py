@@ -19,6 +19,7 @@ from capnets.models.attention import AttentionNetwork
 from capnets.models.base import AdditiveModel, SetModel
 from capnets.models.capacity import ACTIVATIONS, CapacityNetwork
 from capnets.models.deep_sets import DeepSet
+from capnets.models.ensemble import Ensemble
 from capnets.models.recurrent import RecurrentNetwork
 from capnets.models.set_transformer import SetTransformer
 from capnets.nn import encoders
@@ -29,6 +30,7 @@ __all__ = [
     "MODELS",
     "AdditiveModel",
     "CapacityNetwork",
+    "Ensemble",
     "Entry",
     "ModelSpec",
     "SetModel",
@@ -57,6 +59,10 @@ class ModelSpec(Record):
         Of added values: abs, identity or softplus; only capacity networks have one.
     inputs
         What instances pass through first: `none`, `standardize` or `pictures` (convolutions).
+    dropout
+        The share of standardised features that training blanks at random.
+    members
+        How many such networks are averaged; see `capnets.models.ensemble`.
     """
 
     name: str
@@ -66,23 +72,35 @@ class ModelSpec(Record):
     outputs: int = 1
     activation: str = "abs"
     inputs: str = "none"
+    dropout: float = 0.0
+    members: int = 1
 
     def __post_init__(self) -> None:
         for name, choices in (("name", MODELS), ("activation", ACTIVATIONS), ("inputs", INPUTS)):
             if getattr(self, name) not in choices:
                 raise unknown("model" if name == "name" else name, getattr(self, name), choices)
-        for name in ("in_features", "hidden", "layers", "outputs"):
+        for name in ("in_features", "hidden", "layers", "outputs", "members"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
+
+        if not 0 <= self.dropout < 1 or (self.dropout and self.inputs != "standardize"):
+            raise InputError(
+                f"dropout must be at least 0 and below 1, and needs inputs='standardize'; "
+                f"it is {self.dropout} with inputs={self.inputs!r}"
+            )
 
     def build(self, seed: int | None = None) -> SetModel:
         """The network, with start weights drawn from the seed (or torch's own generator)."""
         with torch.random.fork_rng(enabled=seed is not None, devices=[]):
             if seed is not None:
                 torch.manual_seed(seed)
-            model = MODELS[self.name].make(self)
-            model.inputs = INPUTS[self.inputs](self)
+            members = [self._network() for _ in range(self.members)]
+        return members[0] if self.members == 1 else Ensemble(members)
+
+    def _network(self) -> SetModel:
+        model = MODELS[self.name].make(self)
+        model.inputs = INPUTS[self.inputs](self)
         return model
 
 
@@ -146,7 +164,7 @@ def _set_transformer(large: bool) -> Callable[[ModelSpec], SetModel]:
 
 INPUTS: dict[str, Callable[[ModelSpec], nn.Module]] = {
     "none": lambda spec: nn.Identity(),
-    "standardize": lambda spec: encoders.Standardize(spec.in_features),
+    "standardize": lambda spec: encoders.Standardize(spec.in_features, dropout=spec.dropout),
     "pictures": lambda spec: encoders.ConvEncoder(spec.in_features),
 }
 

@@ -95,13 +95,17 @@ class ConvEncoder(nn.Module):
 
 
 class Standardize(nn.Module):
-    """Features with mean 0 and deviation 1 over the training instances, saved with the network."""
+    """Features with mean 0 and deviation 1 over the training instances, saved with the network.
+
+    In training a share of them (`dropout`) is blanked: a blanked feature is at its mean.
+    """
 
     mean: Tensor
     scale: Tensor
 
-    def __init__(self, in_features: int) -> None:
+    def __init__(self, in_features: int, *, dropout: float = 0.0) -> None:
         super().__init__()
+        self.dropout = dropout
         self.register_buffer("mean", torch.zeros(in_features))
         self.register_buffer("scale", torch.ones(in_features))
 
@@ -113,4 +117,4 @@ class Standardize(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[-1] != len(self.mean):  # one column would silently be taken for all
             raise InputError(f"instances have {x.shape[-1]} features, expected {len(self.mean)}")
-        return (x - self.mean) * self.scale
+        return nn.functional.dropout((x - self.mean) * self.scale, self.dropout, self.training)

@@ -11,7 +11,7 @@ from capnets.sets import Array
 from capnets.tables.columns import Columns, Feature, Schema, missing_column
 from capnets.tables.sources import Source
 
-__all__ = ["Encoder", "learn_schema", "number_column", "text_column"]
+__all__ = ["Encoder", "as_text", "learn_schema", "number_column", "text_column"]
 
 #: A column with more values than this is a name, not a category.
 MOST_CATEGORIES = 256
@@ -143,11 +143,11 @@ def text_column(column: Any) -> tuple[list[str], Array]:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     indices = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return [_text(v) for v in column.dictionary.to_pylist()], indices
+    return [as_text(v) for v in column.dictionary.to_pylist()], indices
 
 
-def _text(value: Any) -> str:
-    # CSV and gaps turn whole numbers into fractions: 2.0 is the same category as 2.
+def as_text(value: Any) -> str:
+    """What a category or a class is called: 2.0 is 2, for CSV and gaps make fractions."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -78,6 +78,8 @@ RECIPES: dict[str, Recipe] = {
         epochs=500, batch_size=1000, learning_rate=1e-3, schedule="constant", clip=None, scale=False
     ),
     "fast": Recipe(),
+    # For hundreds of sets: small steps through all of them, and weights held small.
+    "small": Recipe(batch_size=32, learning_rate=4e-3, weight_decay=1e-2),
 }
 
 

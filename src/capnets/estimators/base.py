@@ -1,0 +1,269 @@
+"""What both estimators share: from X to sets, from parameters to a network, training, saving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from capnets.errors import InputError
+from capnets.estimators.averaging import choose_orders, mean_added_values, mean_prediction
+from capnets.estimators.inputs import Given, per_set, read, weighted
+from capnets.explain import Explanation
+from capnets.explain import added_values as explain_added_values
+from capnets.models import ModelSpec, SetModel
+from capnets.runs import Run, RunConfig
+from capnets.sets import Array, Sets
+from capnets.tables import Columns, Schema, hold_out
+from capnets.training.ensemble import fit_members
+from capnets.training.presets import Preset, preset_for
+from capnets.training.recipe import Recipe
+from capnets.training.recipe import recipe as find_recipe
+
+__all__ = ["SetEstimator"]
+
+#: With fewer sets than this nothing is held out for early stopping unless asked for.
+ENOUGH_TO_HOLD_OUT = 1000
+
+
+class SetEstimator(BaseEstimator):  # type: ignore[misc]
+    """Everything but the meaning of y; see `SetRegressor` and `SetClassifier`."""
+
+    model_: SetModel
+    spec_: ModelSpec
+    recipe_: Recipe
+    schema_: Schema | None
+    n_features_in_: int
+    n_orders_: int
+    seed_: int
+    loss_: str
+    history_: list[dict[str, Any]]
+
+    def __init__(
+        self,
+        model: str = "c-gru",
+        *,
+        columns: Columns | str | None = None,
+        hidden: int | None = None,
+        layers: int | None = None,
+        activation: str = "identity",
+        dropout: float | None = None,
+        members: int | None = None,
+        orders: int | None = None,
+        recipe: str | Recipe | None = None,
+        epochs: int | None = None,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.model = model
+        self.columns = columns
+        self.hidden = hidden
+        self.layers = layers
+        self.activation = activation
+        self.dropout = dropout
+        self.members = members
+        self.orders = orders
+        self.recipe = recipe
+        self.epochs = epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Training -----------------------------------------------------------------------------------
+
+    def _train(self, given: Given, y: Array, *, loss: str, outputs: int, weights: Any) -> Self:
+        """Fit a network to labels that are numbers already."""
+        sets = weighted(replace(given.sets, y=y.astype(np.float32), weights=None), *weights)
+        sets.check_finite()
+        preset = preset_for(len(sets))
+        self.schema_ = given.schema
+        self.n_features_in_ = sets.in_features
+        if sets.feature_names is not None:
+            self.feature_names_in_ = np.array(sets.feature_names, dtype=object)
+        self.spec_ = self._spec(sets, outputs, preset)
+        self.recipe_ = self._recipe(preset, given)
+        self.n_orders_ = self._orders(preset, given)
+        self.seed_ = self._seed()
+        self.loss_ = loss
+        train, valid = self._validation(sets, given)
+        self.model_ = self.spec_.build(self.seed_)
+        with self._progress() as progress:
+            self.history_ = fit_members(
+                self.model_, train, valid,
+                recipe=self.recipe_, seed=self.seed_, loss=loss, progress=progress,
+            )  # fmt: skip
+        return self
+
+    def _spec(self, sets: Sets, outputs: int, preset: Preset) -> ModelSpec:
+        chosen = {
+            name: getattr(preset, name) if getattr(self, name) is None else getattr(self, name)
+            for name in ("hidden", "layers", "dropout", "members")
+        }
+        return ModelSpec(
+            self.model,
+            in_features=sets.in_features,
+            outputs=outputs,
+            activation=self.activation,
+            inputs="standardize",
+            **chosen,
+        )
+
+    def _recipe(self, preset: Preset, given: Given) -> Recipe:
+        chosen = preset.recipe if self.recipe is None else self.recipe
+        recipe = find_recipe(chosen) if isinstance(chosen, str) else chosen
+        if self.epochs is not None:
+            recipe = replace(recipe, epochs=self.epochs)
+        # Where order has a meaning, instances are read in it, in training too.
+        return replace(recipe, reshuffle=False) if _has_order(given.schema) else recipe
+
+    def _orders(self, preset: Preset, given: Given) -> int:
+        if _has_order(given.schema):
+            return 1
+        orders = preset.orders if self.orders is None else self.orders
+        if orders < 1 or int(orders) != orders:
+            raise InputError(f"orders must be a whole number of at least 1, not {orders!r}")
+        return int(orders)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            if self.random_state < 0:
+                raise InputError(f"random_state must not be negative, but is {self.random_state}")
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _validation(self, sets: Sets, given: Given) -> tuple[Sets, Sets | None]:
+        wanted = self.early_stopping
+        if wanted not in (True, False, "auto"):
+            raise InputError(f"early_stopping must be True, False or 'auto', not {wanted!r}")
+        if wanted is False or (wanted == "auto" and len(sets) < ENOUGH_TO_HOLD_OUT):
+            return sets, None
+        return hold_out(
+            sets,
+            self.validation_fraction,
+            seed=self.seed_,
+            groups=given.groups,
+            stratify=self._strata(sets),
+        )
+
+    def _strata(self, sets: Sets) -> Array | None:
+        """What validation sets should have in the same shares as training sets."""
+        return None
+
+    @contextmanager
+    def _progress(self) -> Iterator[Any]:
+        if not self.verbose:
+            yield None
+            return
+        from rich.progress import Progress
+
+        with Progress(transient=True) as bar:
+            total = self.recipe_.epochs * self.spec_.members
+            task = bar.add_task(f"{self.model} on sets", total=total)
+            yield lambda line: bar.update(task, advance=1)
+
+    # Using --------------------------------------------------------------------------------------
+
+    def _read(self, X: Any) -> Given:
+        check_is_fitted(self, "model_")
+        given = read(X, self.schema_ or self.columns)
+        if given.sets.in_features != self.n_features_in_:
+            raise InputError(
+                f"X has {given.sets.in_features} features, but {type(self).__name__} "
+                f"was fitted with {self.n_features_in_}"
+            )
+        return given
+
+    def _raw(self, X: Any) -> Array:
+        """Sets x outputs: amounts, or logits."""
+        orders = choose_orders(self.model_, self.n_orders_)
+        return mean_prediction(self.model_, self._read(X).sets, orders)
+
+    def added_values(self, X: Any) -> Array:
+        """What each instance adds, in the unit of the label (for classes: in logits).
+
+        One value (or one per output) for every instance as X lists them: array after array, or row
+        after row of a table. Over a set they sum to its prediction (its logits).
+        """
+        given = self._read(X)
+        orders = choose_orders(self.model_, self.n_orders_)
+        values = given.by_row(mean_added_values(self.model_, given.sets, orders))
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def explain(self, X: Any, *, output: int | None = None) -> Explanation:
+        """The added values as an `Explanation`: with spreads, costs, pages and figures."""
+        orders = choose_orders(self.model_, self.n_orders_)
+        return explain_added_values(self.model_, self._read(X).sets, orders=orders, output=output)
+
+    # Keeping ------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Run:
+        """Write the fitted network as a run folder; `capnets.load` and `load` read it."""
+        check_is_fitted(self, "model_")
+        data = {
+            "schema": None if self.schema_ is None else self.schema_.to_dict(),
+            "orders": self.n_orders_,
+            "estimator": type(self).__name__,
+            "labels": self._labels(),
+        }
+        config = RunConfig(
+            model=self.spec_, recipe=self.recipe_, seed=self.seed_, data=data, loss=self.loss_
+        )
+        run = Run.create(folder, config, force=force)
+        run.write_history(self.history_)
+        run.write_weights(self.model_)
+        run.finish({"epochs": len(self.history_)})
+        return run
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """A fitted estimator from a run folder that `save` wrote."""
+        run = Run(folder)
+        data = run.config.data
+        if data.get("estimator") != cls.__name__:
+            raise InputError(f"{folder} is not a saved {cls.__name__}")
+        spec = run.config.model
+        estimator = cls(
+            spec.name, hidden=spec.hidden, layers=spec.layers, activation=spec.activation,
+            dropout=spec.dropout, members=spec.members, orders=data["orders"],
+            recipe=run.config.recipe, random_state=run.config.seed,
+        )  # fmt: skip
+        schema = data.get("schema")
+        estimator.schema_ = None if schema is None else Schema.from_dict(schema)
+        if estimator.schema_ is not None:
+            estimator.columns = estimator.schema_.columns
+        estimator.model_, estimator.spec_ = run.model, spec
+        estimator.recipe_, estimator.seed_ = run.config.recipe, run.config.seed
+        estimator.n_orders_, estimator.loss_ = data["orders"], run.config.loss
+        estimator.n_features_in_, estimator.history_ = spec.in_features, run.history
+        estimator._set_labels(data["labels"])
+        return estimator
+
+    def _labels(self) -> Any:
+        """What predictions mean, as JSON."""
+        return None
+
+    def _set_labels(self, labels: Any) -> None:
+        """Take back what `_labels` gave."""
+
+
+def _has_order(schema: Schema | None) -> bool:
+    return schema is not None and schema.columns.order is not None
+
+
+def labels_of(y: Any, given: Given) -> Array:
+    """Labels per set: those given, the target columns of the table, or the sets' own."""
+    if y is not None:
+        return per_set(y, given, name="y")
+    if given.sets.y is None:
+        raise InputError("y is missing: give one label per set, or name the target column")
+    return np.asarray(given.sets.y)

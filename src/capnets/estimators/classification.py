@@ -1,0 +1,194 @@
+"""Classes: one of two, one of many, or several at once.
+
+Added values live in logit space and are signed. They are summed first and the link (logistic or
+softmax) is applied to the sum alone, so they stay additive.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+
+from capnets.errors import InputError
+from capnets.estimators.base import SetEstimator, labels_of
+from capnets.estimators.inputs import Given, per_set, read
+from capnets.models.capacity import ACTIVATIONS
+from capnets.sets import Array, Sets
+from capnets.tables.columns import Columns
+from capnets.training.recipe import Recipe
+
+__all__ = ["SetClassifier"]
+
+
+class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
+    """Predict the class of a set, and what each instance adds to the logit of every class.
+
+    Parameters are those of `SetRegressor`, and:
+
+    Parameters
+    ----------
+    class_weight
+        None, `balanced`, or a dictionary from classes to weights (for several labels at once a list
+        of them), as everywhere in scikit-learn.
+
+    Attributes
+    ----------
+    classes_
+        The classes; for several labels at once the numbers of the labels.
+
+    Notes
+    -----
+    Two classes have one logit, that of the second: `added_values` then gives one number per
+    instance. With more classes, or several labels at once, it gives one per class.
+
+    Examples
+    --------
+    >>> X = [np.random.default_rng(k).normal(k % 2, 0.5, (3, 2)) for k in range(40)]
+    >>> y = ["odd" if k % 2 else "even" for k in range(40)]
+    >>> model = SetClassifier(members=1, epochs=10, random_state=0).fit(X, y)
+    >>> model.predict(X[:2]).tolist(), model.predict_proba(X).shape
+    (['even', 'odd'], (40, 2))
+    """
+
+    def __init__(
+        self,
+        model: str = "c-gru",
+        *,
+        columns: Columns | str | None = None,
+        hidden: int | None = None,
+        layers: int | None = None,
+        activation: str = "identity",
+        dropout: float | None = None,
+        members: int | None = None,
+        orders: int | None = None,
+        recipe: str | Recipe | None = None,
+        epochs: int | None = None,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            model, columns=columns, hidden=hidden, layers=layers, activation=activation,
+            dropout=dropout, members=members, orders=orders, recipe=recipe, epochs=epochs,
+            early_stopping=early_stopping, validation_fraction=validation_fraction,
+            random_state=random_state, verbose=verbose,
+        )  # fmt: skip
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on sets and their classes; see `SetRegressor.fit`.
+
+        A y with rows of 0 and 1 means several labels at once.
+        """
+        if self.activation != "identity" and self.activation in ACTIVATIONS:
+            raise InputError(
+                f"activation {self.activation!r} gives no negative values, and logits need them; "
+                "use activation='identity'"
+            )
+        given = read(X, self.columns, labels=y is None, classify=True)
+        labels = labels_of(y, given)
+        numbers = self._learn_classes(labels, given if y is None else None, X)
+        weights = None if sample_weight is None else per_set(
+            sample_weight, given, name="sample_weight"
+        )  # fmt: skip
+        balance = self._class_weights(labels)
+        kind = "logistic" if self.multilabel_ or len(self.classes_) == 2 else "softmax"
+        outputs = len(self.classes_) if self.multilabel_ or kind == "softmax" else 1
+        return self._train(
+            given, numbers, loss=kind, outputs=outputs,
+            weights=(given.sets.weights, weights, balance),
+        )  # fmt: skip
+
+    def _learn_classes(self, labels: Array, table: Given | None, X: Any) -> Array:
+        self.multilabel_ = labels.ndim == 2 and labels.shape[1] > 1
+        if labels.ndim == 2 and not self.multilabel_:
+            labels = labels[:, 0]
+        if labels.ndim > 2:
+            raise InputError(f"y has shape {labels.shape}; expected one label, or a row, per set")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            k = int(np.argwhere(~np.isfinite(labels))[0][0])
+            raise InputError(f"the label of set {k} is {labels[k]}; give it one or drop the set")
+        if self.multilabel_:
+            if not np.isin(labels, (0, 1)).all():
+                raise InputError("several labels at once are rows of 0 and 1; y has other values")
+            constant = np.flatnonzero((labels == labels[0]).all(axis=0))
+            if len(constant):
+                raise InputError(
+                    f"label {constant[0]} has one class only; nothing can be learned from it"
+                )
+            self.classes_ = np.arange(labels.shape[1])
+            return labels.astype(np.float64)
+        if table is not None and table.schema is not None and table.schema.classes is not None:
+            self.classes_ = _native(table.schema.classes, X, table.schema.columns.target[0])
+            return labels.astype(np.float64)  # numbered as the schema numbers them
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"y has one class only ({self.classes_[0]}); nothing can be learned from it"
+            )
+        if labels.dtype.kind == "f" and (self.classes_ % 1 != 0).any():
+            raise InputError(
+                f"y has fractions such as {self.classes_[self.classes_ % 1 != 0][0]}: these are "
+                "amounts, not classes; use SetRegressor"
+            )
+        return numbers.astype(np.float64)
+
+    def _class_weights(self, labels: Array) -> Array | None:
+        if self.class_weight is None:
+            return None
+        try:
+            weights: Array = compute_sample_weight(self.class_weight, labels)
+        except ValueError as error:
+            raise InputError(f"class_weight {self.class_weight!r}: {error}") from error
+        return weights
+
+    def _strata(self, sets: Sets) -> Array | None:
+        return None if self.multilabel_ else sets.y
+
+    # Using --------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Logits: the sums of the added values. One per set for two classes, else one per class."""
+        raw = self._raw(X)
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    def predict_proba(self, X: Any) -> Array:
+        """Sets x classes; each row sums to 1, except for several labels at once."""
+        raw = self._raw(X)
+        if self.multilabel_:
+            shares: Array = expit(raw)
+        elif raw.shape[1] == 1:
+            shares = np.concatenate([expit(-raw), expit(raw)], axis=1)
+        else:
+            shares = softmax(raw, axis=1)
+        return shares
+
+    def predict(self, X: Any) -> Array:
+        """The likeliest class of every set; rows of 0 and 1 for several labels at once."""
+        shares = self.predict_proba(X)
+        if self.multilabel_:
+            return (shares > 0.5).astype(np.int64)
+        chosen: Array = self.classes_[shares.argmax(axis=1)]
+        return chosen
+
+    def _labels(self) -> Any:
+        return {"classes": np.asarray(self.classes_).tolist(), "multilabel": self.multilabel_}
+
+    def _set_labels(self, labels: Any) -> None:
+        self.classes_, self.multilabel_ = np.array(labels["classes"]), labels["multilabel"]
+
+
+def _native(classes: tuple[str, ...], X: Any, target: str) -> Array:
+    """The classes as a frame holds them: a schema knows them as text."""
+    from capnets.tables.encode import as_text
+
+    if not hasattr(X, "dtypes"):
+        return np.array(classes)
+    values = {as_text(v): v for v in X[target].unique()}
+    return np.array([values[c] for c in classes])

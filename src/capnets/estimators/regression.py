@@ -1,0 +1,108 @@
+"""Amounts: one number, or several, per set."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from capnets.errors import InputError
+from capnets.estimators.base import SetEstimator, labels_of
+from capnets.estimators.inputs import per_set, read
+from capnets.sets import Array
+
+__all__ = ["SetRegressor"]
+
+
+class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
+    """Predict an amount per set, and what each instance adds to it.
+
+    Parameters
+    ----------
+    model
+        A network of the registry; see `capnets models`.
+    columns
+        For tables: the name of the set column, or a `Columns`.
+    hidden, layers, dropout, members
+        As in `ModelSpec`; None chooses by the number of sets (see `capnets.training.presets`).
+    activation
+        Of added values in capacity networks: `identity` lets an instance lower the prediction,
+        `abs` and `softplus` do not.
+    orders
+        Random orders that predictions and added values are averaged over; 1 reads instances as they
+        come, as does a table with an order column. None chooses by the number of sets.
+    recipe
+        A `Recipe` or the name of one; None chooses by the number of sets.
+    epochs
+        Another number of epochs than the recipe's.
+    early_stopping, validation_fraction
+        Hold out a share of the sets (whole groups, if a table has a group column) and keep the
+        weights of the epoch that is best on them. By default (`auto`) only with 1,000 sets or more:
+        a few dozen sets choose worse than a fixed number of epochs does.
+    random_state
+        Draws start weights and orders.
+    verbose
+        Whether to show progress.
+
+    Attributes
+    ----------
+    model_
+        The trained network.
+    spec_, recipe_, n_orders_, seed_
+        What was chosen.
+    history_
+        One line per epoch.
+
+    Examples
+    --------
+    >>> X = [np.random.default_rng(k).random((k % 4 + 1, 3)) for k in range(40)]
+    >>> y = [x[:, 0].sum() for x in X]
+    >>> model = SetRegressor(members=1, epochs=5, random_state=0).fit(X, y)
+    >>> values = model.added_values(X[:2])
+    >>> values.shape, bool(abs(values.sum() - model.predict(X[:2]).sum()) < 1e-4)
+    ((3,), True)
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on sets and their labels.
+
+        Parameters
+        ----------
+        X
+            A list of 2-D arrays (instances x features), `Sets`, or a table (a frame, or a file)
+            whose set column was named.
+        y
+            One label, or a row of labels, per set. May be left out if X has them: in `Sets`, or in
+            target columns that were named. For a table also one per row, constant within a set.
+        sample_weight
+            One weight per set.
+        """
+        given = read(X, self.columns, labels=y is None)
+        labels = labels_of(y, given)
+        try:
+            labels = labels.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"y holds something that is not a number: {error}") from error
+        if labels.ndim not in (1, 2):
+            raise InputError(f"y has shape {labels.shape}; expected one label, or a row, per set")
+        self.n_outputs_ = 1 if labels.ndim == 1 else labels.shape[1]
+        self.flat_ = labels.ndim == 1
+        weights = None if sample_weight is None else per_set(
+            sample_weight, given, name="sample_weight"
+        )  # fmt: skip
+        return self._train(
+            given, labels, loss="squared", outputs=self.n_outputs_,
+            weights=(given.sets.weights, weights),
+        )  # fmt: skip
+
+    def predict(self, X: Any) -> Array:
+        """One prediction per set (a row of them where y had rows)."""
+        raw = self._raw(X)
+        return raw[:, 0] if self.flat_ else raw
+
+    def _labels(self) -> Any:
+        return {"flat": self.flat_}
+
+    def _set_labels(self, labels: Any) -> None:
+        self.flat_, self.n_outputs_ = labels["flat"], self.spec_.outputs

@@ -1,0 +1,95 @@
+r"""Several networks as one.
+
+.. math:: v_i = \tfrac1m (v_i^{(1)} + … + v_i^{(m)}), \qquad Y = \tfrac1m (Y^{(1)} + … + Y^{(m)})
+
+A mean of additive networks is additive: what is gained in accuracy is not lost in explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from capnets.errors import InputError
+from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
+from capnets.models.capacity import CapacityNetwork
+from capnets.nn.cells import State
+
+__all__ = ["Ensemble"]
+
+
+class Ensemble(SetModel):
+    """The mean of networks that were trained each on its own (see `capnets.training.ensemble`).
+
+    Parameters
+    ----------
+    members
+        Networks with the same inputs and outputs.
+
+    Examples
+    --------
+    >>> from capnets.models import build
+    >>> twins = Ensemble([build("c-gru", in_features=3, seed=k) for k in range(2)])
+    >>> x = torch.randn(2, 5, 3)
+    >>> torch.allclose(twins(x), twins.added_values(x).sum(1), atol=1e-6)
+    True
+    """
+
+    def __init__(self, members: Sequence[SetModel]) -> None:
+        if not members:
+            raise InputError("an ensemble needs at least one member")
+        first = members[0]
+        super().__init__(in_features=first.in_features, outputs=first.outputs)
+        self.members = nn.ModuleList(members)
+
+    @property
+    def each(self) -> list[SetModel]:
+        """The members, as what they are."""
+        return [m for m in self.members if isinstance(m, SetModel)]
+
+    @property
+    def additive(self) -> bool:  # type: ignore[override]
+        """Whether all members are."""
+        return all(m.additive for m in self.each)
+
+    @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        """Whether any member is."""
+        return any(m.ordered for m in self.each)
+
+    def forward(self, x: Instances, mask: Mask = None) -> Prediction:
+        """The mean prediction."""
+        return torch.stack([m(x, mask) for m in self.each]).mean(0)
+
+    def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
+        """The mean added values."""
+        return torch.stack([m.added_values(x, mask) for m in self.each]).mean(0)
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        prediction: Prediction = self(x, mask) / self.unit
+        return prediction
+
+    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
+        """Let every member begin near the mean."""
+        for member in self.each:
+            member.start(unit=unit, label=label, size=size)
+
+    def initial_state(self, sets: int = 1) -> State:
+        """The members' states before the first instance, side by side (capacity networks only)."""
+        return torch.cat([m.initial_state(sets) for m in self._capacity()], dim=1)
+
+    def step(self, x: Tensor, state: State) -> tuple[Prediction, State]:
+        """One instance per set in; its mean added value and the new states out."""
+        members = self._capacity()
+        states = torch.split(state, [m.cell.state_features for m in members], dim=1)
+        steps = [m.step(x, s) for m, s in zip(members, states, strict=True)]
+        values, after = zip(*steps, strict=True)
+        return torch.stack(values).mean(0), torch.cat(after, dim=1)
+
+    def _capacity(self) -> list[CapacityNetwork]:
+        found = [m for m in self.each if isinstance(m, CapacityNetwork)]
+        if len(found) < len(self.members):
+            raise InputError("only capacity networks read a set one instance at a time")
+        return found
