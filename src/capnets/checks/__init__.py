@@ -8,8 +8,8 @@ Every network of the registry goes through all of them, and so can one of your o
 True
 
 Each check is a function of a `Subject`, so that tests can run model by model and check by check.
-One that fails raises a `CheckError`, a sentence about what was broken. `checks_for` lists the checks
-that concern a network: some are for additive networks, some for those that read step by step.
+One that fails raises a `CheckError`, a sentence about what was broken. `checks_for` lists the
+checks that concern a network: some are for additive ones, some for those that read step by step.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ Instances = Float[Tensor, "sets size *features"]
 Mask = Bool[Tensor, "sets size"] | None
 Prediction = Float[Tensor, "sets outputs"]
 AddedValues = Float[Tensor, "sets size outputs"]
+Read = Float[Tensor, "sets size *read"]  # what `inputs` made of the instances
 
 #: How many numbers (instances and pairs of them) the prefixes of one pass may have.
 PREFIX_NUMBERS = 2**24
@@ -129,7 +130,7 @@ class SetModel(nn.Module, ABC):
             self.unit.copy_(unit)
             self.final.bias.copy_(label / unit)
 
-    def read(self, x: Instances, mask: Mask) -> Instances:
+    def read(self, x: Instances, mask: Mask) -> Read:
         """Check what was given and pass it through `inputs`."""
         masked.check_mask(x, mask)
         x = self.inputs(x)

@@ -14,6 +14,8 @@ from capnets.nn import masked
 __all__ = ["ISAB", "MAB", "PMA", "SAB"]
 
 Instances = Float[Tensor, "sets size features"]
+Keys = Float[Tensor, "sets keys key_features"]
+States = Float[Tensor, "sets size hidden"]
 Mask = Bool[Tensor, "sets size"] | None
 
 
@@ -38,7 +40,9 @@ class MAB(nn.Module):
         self.value = nn.Linear(key_features, hidden)
         self.output = nn.Linear(hidden, hidden)
 
-    def forward(self, x: Instances, y: Instances, mask: Mask = None) -> Instances:
+    def forward(
+        self, x: Instances, y: Keys, mask: Bool[Tensor, "sets keys"] | None = None
+    ) -> States:
         q, k, v = (self._heads(t) for t in (self.query(x), self.key(y), self.value(y)))
         scores = q @ k.mT / self.output.in_features**0.5
         weights = masked.softmax(scores, None if mask is None else mask[:, None, None, :])
@@ -46,7 +50,7 @@ class MAB(nn.Module):
         out: Tensor = h + torch.relu(self.output(h))
         return out
 
-    def _heads(self, t: Instances) -> Float[Tensor, "sets heads size features"]:
+    def _heads(self, t: States) -> Float[Tensor, "sets heads size width"]:
         sets, size, hidden = t.shape
         return t.view(sets, size, self.heads, hidden // self.heads).transpose(1, 2)
 
@@ -58,7 +62,7 @@ class SAB(nn.Module):
         super().__init__()
         self.attend = MAB(in_features, in_features, hidden, heads=heads)
 
-    def forward(self, x: Instances, mask: Mask = None) -> Instances:
+    def forward(self, x: Instances, mask: Mask = None) -> States:
         out: Tensor = self.attend(x, x, mask)
         return out
 
@@ -76,7 +80,7 @@ class ISAB(nn.Module):
         self.gather = MAB(hidden, in_features, hidden, heads=heads)
         self.spread = MAB(in_features, hidden, hidden, heads=heads)
 
-    def forward(self, x: Instances, mask: Mask = None) -> Instances:
+    def forward(self, x: Instances, mask: Mask = None) -> States:
         summary = self.gather(self.points.expand(len(x), -1, -1), x, mask)
         out: Tensor = self.spread(x, summary)
         return out
@@ -90,6 +94,6 @@ class PMA(nn.Module):
         self.seeds = nn.Parameter(nn.init.xavier_uniform_(torch.empty(1, seeds, hidden)))
         self.attend = MAB(hidden, hidden, hidden, heads=heads)
 
-    def forward(self, x: Instances, mask: Mask = None) -> Instances:
+    def forward(self, x: Instances, mask: Mask = None) -> Float[Tensor, "sets seeds hidden"]:
         out: Tensor = self.attend(self.seeds.expand(len(x), -1, -1), x, mask)
         return out

@@ -1,0 +1,195 @@
+"""Networks by name and from parts: sizes, settings, where training begins, and what is refused."""
+
+import json
+
+import pytest
+import torch
+
+import capnets
+from capnets.checks import check_spec
+from capnets.errors import InputError
+from capnets.models import MODELS, CapacityNetwork, ModelSpec, base, build, parameters
+from capnets.models.deep_sets import DeepSet
+from capnets.nn.cells import GRUCell
+from capnets.nn.encoders import ConvEncoder, Standardize, mlp
+
+# At 64 features and 32 hidden dimensions: 3fc as the paper prints it (Attention: 17,794), 2fc by
+# hand: one layer of 64 x 64 + 64 less in the encoder, one of 32 x 32 + 32 less in the decoder.
+COUNTS = {
+    "rnn": (15_681, 10_465),
+    "lstm": (22_049, 16_833),
+    "gru": (19_937, 14_721),
+    "c-rnn": (15_681, 10_465),
+    "c-lstm": (22_049, 16_833),
+    "c-gru": (19_937, 14_721),
+    "deepset": (13_601, 8_385),
+    "attention": (17_826, 12_610),
+    "set-transformer": (15_809, 15_809),
+    "set-transformer-l": (34_753, 34_753),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_parameter_counts(name):
+    counts = tuple(parameters(build(name, in_features=64, layers=n)) for n in (3, 2))
+    assert counts == COUNTS[name]
+    assert set(COUNTS) == set(MODELS)
+
+
+def test_attention_is_within_two_per_mille_of_the_paper():
+    assert abs(COUNTS["attention"][0] / 17_794 - 1) < 0.002
+
+
+@pytest.mark.parametrize("name", ["c-rnn", "c-lstm", "c-gru"])
+def test_counterparts_are_equally_large(name):
+    other = MODELS[name].counterpart
+    assert other is not None
+    assert parameters(build(name)) == parameters(build(other))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_spec_goes_through_json(name):
+    check_spec(ModelSpec(name, in_features=5, hidden=8, layers=2, outputs=3, inputs="standardize"))
+
+
+def test_seed_leaves_the_global_generator_alone():
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    build("c-gru", in_features=4, seed=5)
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"name": "c-grue"}, "unknown model 'c-grue': did you mean 'c-gru'"),
+        ({"name": "settransformer"}, "did you mean 'set-transformer'"),
+        ({"name": "zzz"}, "Choices: rnn, lstm, gru, c-rnn"),
+        ({"activation": "absolute"}, "unknown activation 'absolute'.*Choices: abs, identity"),
+        ({"inputs": "standardise"}, "did you mean 'standardize'"),
+        ({"hiden": 3}, "unknown .*'hiden': did you mean 'hidden'"),
+        ({"hidden": 0}, "hidden must be a whole number of at least 1, not 0"),
+        ({"hidden": "32"}, "hidden must be a whole number of at least 1, not '32'"),
+        ({"layers": 2.5}, "layers must be a whole number"),
+        ({"name": "set-transformer", "hidden": 6}, "6 hidden dimensions cannot be cut into 4"),
+    ],
+)
+def test_wrong_settings(settings, words):
+    with pytest.raises(InputError, match=words):
+        build(**{"name": "c-gru", **settings})
+
+
+def test_spec_is_json():
+    spec = ModelSpec("c-gru")
+    assert json.loads(json.dumps(spec.to_dict()))["activation"] == "abs"
+    assert ModelSpec.from_dict({"name": "c-gru"}) == spec
+
+
+class TestFromParts:
+    def test_front_door(self):
+        net = capnets.CapacityNetwork(
+            encoder=mlp(3, 8, 6), cell=GRUCell(6, 4), decoder=mlp(4, 5, 2), activation="softplus"
+        )
+        assert (net.in_features, net.outputs) == (3, 2)
+        assert net(torch.randn(2, 7, 3)).shape == (2, 2)
+
+    def test_width_is_checked(self):
+        net = CapacityNetwork(encoder=mlp(3, 6), cell=GRUCell(6, 4), decoder=mlp(4, 1))
+        with pytest.raises(InputError, match=r"shape \(4,\), but this network was built for 3"):
+            net(torch.randn(2, 5, 4))
+
+    def test_any_module_encodes(self):
+        net = CapacityNetwork(encoder=ConvEncoder(6), cell=GRUCell(6, 4), decoder=mlp(4, 1))
+        assert net.in_features is None
+        x = torch.randn(2, 3, 1, 8, 8)
+        values = net.added_values(x)
+        torch.testing.assert_close(net(x), values.sum(1))
+        value, _ = net.step(x[:, 0], net.initial_state(2))
+        torch.testing.assert_close(value, values[:, 0])
+        with pytest.raises(InputError, match=r"shape \(64,\); expected pictures"):
+            net(torch.randn(2, 3, 64))
+
+    @pytest.mark.parametrize("decoder", [torch.nn.Sequential(), mlp(4, 1).append(torch.nn.Tanh())])
+    def test_decoder_must_end_linear(self, decoder):
+        with pytest.raises(InputError, match="last layer of a decoder must be linear"):
+            CapacityNetwork(encoder=mlp(3, 6), cell=GRUCell(6, 4), decoder=decoder)
+
+    def test_unknown_activation(self):
+        with pytest.raises(InputError, match="unknown activation 'soft': did you mean 'softplus'"):
+            CapacityNetwork(
+                encoder=mlp(3, 6), cell=GRUCell(6, 4), decoder=mlp(4, 1), activation="soft"
+            )
+
+
+class TestStart:
+    """With the last weights at 0 a network predicts where it begins: the mean label."""
+
+    def begun(self, name, label, *, unit, size=4.0, **settings):
+        model = build(name, in_features=3, hidden=8, outputs=len(label), **settings)
+        torch.nn.init.zeros_(model.final.weight)
+        model.start(unit=torch.tensor(unit), label=torch.tensor(label), size=size)
+        return model(torch.randn(5, 4, 3))
+
+    @pytest.mark.parametrize("activation", ["abs", "identity", "softplus"])
+    @pytest.mark.parametrize("label", [[12.0, 0.5], [1e4, 3.0]])
+    def test_capacity(self, activation, label):
+        prediction = self.begun("c-gru", label, unit=[0.5, 0.1], activation=activation)
+        torch.testing.assert_close(prediction, torch.tensor(label).expand(5, 2), rtol=1e-4, atol=0)
+
+    @pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("c-")])
+    def test_others(self, name):
+        prediction = self.begun(name, [12.0, -3.0], unit=[0.5, 2.0])
+        torch.testing.assert_close(prediction, torch.tensor([12.0, -3.0]).expand(5, 2))
+
+
+class TestInputs:
+    def test_standardize(self):
+        plain = build("c-gru", in_features=3, seed=1)
+        model = build("c-gru", in_features=3, inputs="standardize", seed=1)
+        assert isinstance(model.inputs, Standardize)
+        mean, deviation = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([2.0, 4.0, 0.0])
+        model.inputs.learn(mean, deviation)
+        x = torch.randn(4, 5, 3)
+        expected = plain((x - mean) / torch.tensor([2.0, 4.0, 1.0]))  # a constant column: scale 1
+        torch.testing.assert_close(model(x), expected)
+        assert {"inputs.mean", "inputs.scale"} <= model.state_dict().keys()
+
+    @pytest.mark.parametrize("width", [1, 2, 4])
+    def test_standardize_refuses_another_width(self, width):
+        model = build("c-gru", in_features=3, inputs="standardize")
+        with pytest.raises(InputError, match=f"{width} features, expected 3"):
+            model(torch.randn(2, 2, width))
+
+    @pytest.mark.parametrize("shape", [(64,), (3, 8, 8), (1, 2, 2), (8, 8)])
+    def test_pictures_refuse_other_shapes(self, shape):
+        model = build("c-gru", in_features=6, inputs="pictures")
+        with pytest.raises(InputError, match="expected pictures of shape 1 x height x width"):
+            model(torch.randn(2, 3, *shape))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["attention", "set-transformer"])
+def test_many_prefixes_take_several_passes(name, monkeypatch):
+    model = build(name, in_features=3, hidden=8, seed=0).double()
+    x = torch.randn(3, 6, 3, dtype=torch.float64)
+    at_once = model.added_values(x)
+    monkeypatch.setattr(base, "PREFIX_NUMBERS", 6 * (6 + 3) * 4)  # four prefixes a pass
+    torch.testing.assert_close(model.added_values(x), at_once, rtol=1e-12, atol=1e-12)
+    monkeypatch.setattr(base, "PREFIX_NUMBERS", 1)
+    torch.testing.assert_close(model.added_values(x), at_once, rtol=1e-12, atol=1e-12)
+
+
+def test_own_network_needs_only_a_prediction():
+    class Largest(DeepSet):
+        def predict(self, x, mask):
+            hidden = self.encoder(x)
+            if mask is not None:
+                hidden = hidden.masked_fill(~mask[..., None], -torch.inf)
+            return self.decoder(hidden.amax(1))
+
+        predict_prefixes = base.SetModel.predict_prefixes
+
+    from capnets.checks import check_model
+
+    check_model(lambda: Largest(encoder=mlp(3, 16, 8), decoder=mlp(8, 8, 1)))
