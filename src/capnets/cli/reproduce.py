@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capnets.cli.printing import console, print_table
+from capnets.cli.printing import print_table
 
 if TYPE_CHECKING:
     from capnets.paper.plan import Plan
-    from capnets.paper.runner import Outcome, Watch
+    from capnets.paper.runner import Outcome
 
 __all__ = ["add_to", "reproduce"]
 
 
+Names = Annotated[str | None, typer.Option(help="Only these, with commas between.")]
+
+
 def reproduce(
-    tables: Annotated[list[str] | None, typer.Argument(help="table1, figure2, main, all, …; none: list them.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="table1, figure2, main, all, …; none: list them.")
+    ] = None,
     scale: Annotated[str, typer.Option(help="smoke, small or full (the paper's sizes).")] = "full",
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Local processes, one thread each.")] = 1,
-    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler to use instead: tcp://…")] = None,
-    results: Annotated[Path | None, typer.Option("--results", "-o", help="The results folder. [default: results/SCALE]")] = None,
-    models: Annotated[str | None, typer.Option(help="Only these, with commas between.")] = None,
-    tasks: Annotated[str | None, typer.Option(help="Only these, with commas between.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="These instead of the scale's: 0,1,2.")] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Local processes, one thread each.")
+    ] = 1,
+    cluster: Annotated[
+        str | None, typer.Option(help="A Dask scheduler to use instead: tcp://…")
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", "-o", help="The results folder. [default: results/SCALE]"),
+    ] = None,
+    models: Names = None,
+    tasks: Names = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="These instead of the scale's, with commas between.")
+    ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do again what failed.")] = False,
     dry: Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Run what stands behind the paper's tables; stop at any time, the same command goes on."""
     from capnets.errors import InputError
     from capnets.paper.plan import make_plan
@@ -47,9 +58,10 @@ def reproduce(
     if dry:
         _say_plan(plan, folder)
         return
+    from capnets.cli.watching import watching
     from capnets.paper.runner import reproduce as run
 
-    with _progress(plan, folder, workers=jobs) as watch:
+    with watching(plan, folder, workers=jobs) as watch:
         try:
             outcome = run(plan, folder, jobs=jobs, cluster=cluster, retry=retry, watch=watch)
         except KeyboardInterrupt:
@@ -107,80 +119,6 @@ def _say_outcome(outcome: Outcome, folder: Path) -> None:
     typer.echo(f"See them beside the paper's: capnets report {folder}")
     if outcome.wrong:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _progress(plan: Plan, folder: Path, *, workers: int) -> Iterator[Watch]:
-    """A live table of what is done, what is running, and the time left; lines in a log file."""
-    from rich.live import Live
-
-    from capnets.paper.estimate import Estimate
-    from capnets.paper.results import Results
-    from capnets.paper.workers import Done, Event
-
-    there = Results(folder).read() if (folder / "results.json").exists() else {}
-    estimate = Estimate(there.values())
-    terminal = console(stderr=True)
-    with Live(console=terminal, refresh_per_second=4, transient=True) as live:
-
-        def watch(event: Event, outcome: Outcome) -> None:
-            if isinstance(event, Done):
-                estimate.see(event.record)
-            left = _duration(estimate.left(outcome, workers=workers))
-            if terminal.is_terminal:
-                live.update(_picture(plan, outcome, left))
-            elif isinstance(event, Done):
-                done = f"{len(outcome.records)}/{len(plan.choices)}"
-                print(f"{done} {_line(event)}; time left {left}", file=sys.stderr, flush=True)
-
-        yield watch
-
-
-def _line(event: object) -> str:
-    from capnets.paper.workers import Done
-
-    assert isinstance(event, Done)
-    record, choice = event.record, event.record.choice
-    name = " ".join(str(getattr(choice, n)) for n in ("model", "task") if hasattr(choice, n))
-    if record.failure:
-        return f"{name}: {record.failure}"
-    mse = record.under("shared").get("mse")
-    return f"{name}" + (
-        "" if mse is None else f": MSE {mse:.4g} ({record.cost['train_seconds']} s)"
-    )
-
-
-def _picture(plan: Plan, outcome: Outcome, left: str) -> object:
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    from capnets.paper.estimate import epochs_of
-
-    tables = Table(box=None, pad_edge=False)
-    for column in ("table", "done", "of"):
-        tables.add_column(column, justify="left" if column == "table" else "right")
-    for table, entries in plan.tables:
-        keys = {choice.key for entry in entries for choice in entry.needed}
-        done = sum(key in outcome.records for key in keys)
-        style = "green" if done == len(keys) else ""
-        tables.add_row(f"{table.number}: {table.title}", str(done), str(len(keys)), style=style)
-    lines = [
-        f"{getattr(r.choice, 'model', '')} {getattr(r.choice, 'task', '')} "
-        f"seed {getattr(r.choice, 'seed', '-')}: epoch {r.epoch}/{epochs_of(r.choice)}"
-        for r in outcome.running.values()
-    ]
-    total = f"{len(outcome.records)} of {len(plan.choices)} runs, time left {left}"
-    return Group(tables, *[Text(line, style="dim") for line in lines], Text(total, style="bold"))
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "not known yet"
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{seconds / 3600:.1f} h"
 
 
 def add_to(app: typer.Typer) -> None:

@@ -48,9 +48,9 @@ class Estimate:
         return max(total / workers, longest) if self.instances else None
 
     def _of(self, choice: Choice, *, epoch: int) -> float:
-        group = choice.model if getattr(choice, "model", None) in self.instances else "any"
-        if not isinstance(choice, Cell) or group not in self.instances:
+        if not isinstance(choice, Cell) or not self.instances:
             return 0.0
+        group = choice.model if choice.model in self.instances else "any"
         instances = (epochs_of(choice) - epoch) * _per_epoch(choice)
         return instances * self.seconds[group] / self.instances[group]
 

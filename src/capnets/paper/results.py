@@ -44,8 +44,8 @@ class Record:
     reason
         The same in a sentence.
     made
-        How: recipe, version of the measurements, versions of libraries, machine. Records that differ
-        in it from what would be done today are stale.
+        How: recipe, version of the measurements, versions of libraries, machine. Where recipe or
+        version are others today, the record is stale.
     cost
         Seconds; differ from run to run, unlike all else here.
     """

@@ -131,7 +131,7 @@ def _work(outcome: Outcome, workers: Workers, writer: Writer, watch: Watch | Non
             elif isinstance(event, Lost):
                 key = event.choice.key
                 lost[key] += 1
-                if lost[key] < ATTEMPTS:
+                if lost[key] < ATTEMPTS and not event.final:
                     del outcome.running[key]
                     outcome.waiting.appendleft(event.choice)
                 else:
@@ -159,7 +159,7 @@ def _killed(choice: Choice) -> Record:
         choice=choice,
         metrics={},
         failure="killed",
-        reason=f"its process ended {ATTEMPTS} times, as happens where memory runs out",
+        reason=f"its process ended {ATTEMPTS} times or more, as happens where memory runs out",
         made=made(choice),
         cost={},
     )

@@ -62,7 +62,9 @@ def perform(choice: Choice, *, runs: Path, progress: Progress | None = None) -> 
     with _ONE_AT_A_TIME:
         torch.set_num_threads(1)
         began, cpu = time.perf_counter(), time.process_time()
-        failure, reason, metrics, cost = None, "", {}, {}
+        failure, reason = None, ""
+        metrics: dict[str, Any] = {}
+        cost: dict[str, Any] = {}
         try:
             if isinstance(choice, Shape):
                 metrics = _size(choice)

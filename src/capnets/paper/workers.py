@@ -11,7 +11,9 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,9 +42,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Lost:
-    """The process that was at a choice is gone."""
+    """The process that was at a choice is gone; `final`: so were those that tried it before."""
 
     choice: Choice
+    final: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,12 +110,15 @@ class LocalWorkers:
         self.workers = [_Worker(runs) for _ in range(jobs)]
 
     def room(self) -> int:
+        """Processes that have nothing to do."""
         return sum(worker.choice is None for worker in self.workers)
 
     def submit(self, choice: Choice) -> None:
+        """Give a choice to a process that has nothing to do."""
         next(worker for worker in self.workers if worker.choice is None).begin(choice)
 
     def events(self, timeout: float) -> Iterator[Event]:
+        """What the processes say; one that is gone is replaced."""
         ready = wait([worker.connection for worker in self.workers], timeout)
         for number, worker in enumerate(self.workers):
             if worker.connection not in ready:
@@ -131,6 +137,7 @@ class LocalWorkers:
             yield event
 
     def stop(self) -> None:
+        """End all processes."""
         for worker in self.workers:
             worker.stop()
 
@@ -149,10 +156,8 @@ class _Worker:
 
     def begin(self, choice: Choice) -> None:
         self.choice = choice
-        try:
+        with suppress(OSError):  # the process is gone: the next look at the line says so
             self.connection.send(choice)
-        except OSError:
-            pass  # the process is gone: the next look at the line says so
 
     def stop(self) -> None:
         self.process.kill()
@@ -168,9 +173,13 @@ def _serve(line: Connection, runs: Path) -> None:
     while True:
         try:
             choice = line.recv()
-            line.send(attempt(choice, runs, lambda e: line.send(Progressed(choice, e))))
+            line.send(attempt(choice, runs, partial(_tell, line, choice)))
         except (EOFError, OSError):
             return
+
+
+def _tell(line: Connection, choice: Choice, epoch: int) -> None:
+    line.send(Progressed(choice, epoch))
 
 
 def _end_with_parent() -> None:
