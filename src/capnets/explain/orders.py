@@ -1,0 +1,197 @@
+"""Orders in which the instances of sets are read.
+
+An order lists, set after set, positions inside the set, as `Sets.reorder` takes it. `Orders` says
+which orders are used in a way that can be recorded and repeated: random ones are drawn again from
+their seed instead of being stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import permutations
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from capnets.errors import InputError, unknown
+from capnets.sets import Array, Sets, offsets_of, random_orders
+
+__all__ = ["EVERY_LIMIT", "Orders", "as_orders"]
+
+KINDS = {
+    "given": "the given order",
+    "listed": "a listed order",
+    "random": "random orders",
+    "every": "every order",
+}
+EVERY_LIMIT = 8
+"""Largest set all of whose orders may be asked for: 8! = 40,320 passes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Which orders instances are read in.
+
+    Parameters
+    ----------
+    kind
+        `given`, `listed` (one order, spelled out), `random` or `every`.
+    count
+        How many random orders.
+    antithetic
+        Whether random orders come in pairs: each with its reverse. An instance that is early in one
+        is late in the other, which cancels much of the noise.
+    seed
+        What random orders are drawn from.
+    listed
+        The listed order.
+    label
+        What the listed order is, in words.
+    """
+
+    kind: str = "given"
+    count: int = 1
+    antithetic: bool = True
+    seed: int = 0
+    listed: tuple[int, ...] | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("kind of orders", self.kind, KINDS)
+        if self.count < 1:
+            raise InputError(f"at least 1 order is needed, not {self.count}")
+        if self.seed < 0:
+            raise InputError(f"a seed is not negative: {self.seed}")
+        if (self.kind == "listed") != (self.listed is not None):
+            raise InputError("an order is listed when, and only when, the kind is 'listed'")
+
+    @classmethod
+    def random(cls, count: int, *, seed: int = 0, antithetic: bool = True) -> Self:
+        """Random orders, by default in pairs of an order and its reverse."""
+        return cls("random", count, antithetic, seed)
+
+    @classmethod
+    def every(cls) -> Self:
+        """All orders there are; for small sets."""
+        return cls("every")
+
+    @classmethod
+    def of(cls, order: Any, *, label: str = "a listed order") -> Self:
+        """One order, spelled out: positions inside the set, set after set."""
+        return cls("listed", listed=tuple(int(p) for p in np.asarray(order).ravel()), label=label)
+
+    @classmethod
+    def by(cls, sets: Sets, key: Any, *, descending: bool = False) -> Self:
+        """Instances sorted by a feature (its name or number) or by one number per instance.
+
+        >>> s = Sets.from_arrays([np.array([[3.0], [1.0], [2.0]])], feature_names=("age",))
+        >>> Orders.by(s, "age").listed
+        (1, 2, 0)
+        """
+        label = "the given numbers"
+        if isinstance(key, str | int):
+            names = sets.feature_names or ()
+            if isinstance(key, str):
+                if key not in names:
+                    raise unknown("feature", key, names)
+                key = names.index(key)
+            elif not 0 <= key < sets.in_features:
+                raise InputError(f"feature {key} does not exist: there are {sets.in_features}")
+            label = names[key] if names else f"feature {key}"
+            key = sets.pool[sets.index][..., key]
+        keys = np.asarray(key, dtype=np.float64)
+        if keys.shape != sets.index.shape:
+            raise InputError(
+                f"sorting needs one number per instance ({len(sets.index)}), not {keys.shape}"
+            )
+        owner = np.repeat(np.arange(len(sets)), sets.sizes)
+        order = np.lexsort((-keys if descending else keys, owner))
+        direction = "descending" if descending else "ascending"
+        return cls.of(order - sets.offsets[owner], label=f"sorted by {label}, {direction}")
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is left to chance."""
+        return self.kind != "random"
+
+    def blocks(self, sizes: Array) -> Iterator[list[Array]]:
+        """The orders for sets of these sizes, in blocks that are independent of each other."""
+        if self.kind == "given":
+            yield [_ascending(sizes)]
+        elif self.kind == "listed":
+            yield [np.asarray(self.listed, dtype=np.int64)]
+        elif self.kind == "every":
+            yield from ([order] for order in _every(sizes))
+        else:
+            generator = torch.Generator().manual_seed(self.seed)
+            for done in range(0, self.count, 2 if self.antithetic else 1):
+                order = random_orders(sizes, generator)
+                paired = self.antithetic and done + 1 < self.count
+                yield [order, reverse(order, sizes)] if paired else [order]
+
+    def __str__(self) -> str:
+        if self.kind == "listed":
+            return self.label or KINDS["listed"]
+        if self.kind != "random":
+            return KINDS[self.kind]
+        if self.count == 1:
+            return "one random order"
+        pairs = ", each with its reverse" if self.antithetic else ""
+        return f"{self.count} random orders{pairs}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return values | {"listed": None if self.listed is None else [*self.listed]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Back from `to_dict`; a key that is not a field raises."""
+        known = [f.name for f in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise unknown("Orders setting", key, known)
+        listed = values.get("listed")
+        return cls(**values | {"listed": None if listed is None else tuple(listed)})
+
+
+def as_orders(orders: Orders | int | None, *, seed: int = 0) -> Orders:
+    """None: the given order; a number: that many random ones."""
+    if isinstance(orders, Orders):
+        return orders
+    return Orders() if orders is None else Orders.random(orders, seed=seed)
+
+
+def reverse(order: Array, sizes: Array) -> Array:
+    """Each set's order backwards.
+
+    >>> reverse(np.array([1, 0, 2, 0]), np.array([3, 1])).tolist()
+    [2, 0, 1, 0]
+    """
+    starts = np.repeat(offsets_of(sizes)[:-1], sizes)
+    last = starts + np.repeat(sizes, sizes) - 1
+    backwards: Array = order[last - (np.arange(len(order)) - starts)]
+    return backwards
+
+
+def _ascending(sizes: Array) -> Array:
+    positions: Array = np.arange(int(sizes.sum())) - np.repeat(offsets_of(sizes)[:-1], sizes)
+    return positions
+
+
+def _every(sizes: Array) -> Iterator[Array]:
+    longest = int(sizes.max(initial=0))
+    if longest > EVERY_LIMIT:
+        raise InputError(
+            f"set {int(np.argmax(sizes))} has {longest} instances, which have "
+            f"{longest}! = {math.factorial(longest):,} orders; average over random ones instead: "
+            "Orders.random(32)"
+        )
+    for order in permutations(range(longest)):
+        # Leaving out what a smaller set does not have gives each of its orders equally often.
+        kept = {size: [p for p in order if p < size] for size in set(sizes.tolist())}
+        yield np.array([p for size in sizes for p in kept[int(size)]], dtype=np.int64)

@@ -1,0 +1,98 @@
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from capnets.errors import InputError
+from capnets.explain import Orders
+from capnets.explain.orders import as_orders, reverse
+from capnets.sets import Sets
+
+SIZES = np.array([3, 1, 4])
+
+
+def flat(orders: Orders, sizes=SIZES) -> list[list[int]]:
+    return [order.tolist() for block in orders.blocks(sizes) for order in block]
+
+
+def test_given():
+    assert flat(Orders()) == [[0, 1, 2, 0, 0, 1, 2, 3]]
+
+
+def test_antithetic_pairs_are_reverses_of_each_other():
+    for block in Orders.random(6, seed=3).blocks(SIZES):
+        order, backwards = block
+        assert backwards.tolist() == reverse(order, SIZES).tolist()
+        assert [order[:3].tolist()[::-1], order[4:].tolist()[::-1]] == [
+            backwards[:3].tolist(),
+            backwards[4:].tolist(),
+        ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+@pytest.mark.parametrize("antithetic", [True, False])
+def test_as_many_as_asked_for(count, antithetic):
+    assert len(flat(Orders.random(count, antithetic=antithetic))) == count
+
+
+def test_same_seed_same_orders_other_seed_others():
+    assert flat(Orders.random(4, seed=1)) == flat(Orders.random(4, seed=1))
+    assert flat(Orders.random(4, seed=1)) != flat(Orders.random(4, seed=2))
+
+
+def test_random_orders_are_uniform():
+    seen = Counter(tuple(order) for order in flat(Orders.random(6000), np.array([3])))
+    assert len(seen) == 6
+    assert max(seen.values()) < 1.15 * min(seen.values())
+
+
+def test_every_order_of_every_set_equally_often():
+    orders = flat(Orders.every())
+    assert len(orders) == 24
+    assert set(Counter(tuple(o[:3]) for o in orders).values()) == {4}
+    assert set(Counter(tuple(o[4:]) for o in orders).values()) == {1}
+
+
+def test_every_order_of_a_large_set_says_the_cost():
+    with pytest.raises(InputError, match=r"set 1 has 12 instances.*479,001,600 orders.*random"):
+        flat(Orders.every(), np.array([3, 12]))
+
+
+def test_sorted_by_a_feature_or_by_numbers():
+    sets = Sets.from_arrays(
+        [np.array([[3.0, 0], [1, 0], [2, 0]]), np.array([[5.0, 0], [4, 1]])],
+        feature_names=("age", "height"),
+    )
+    assert Orders.by(sets, "age").listed == (1, 2, 0, 1, 0)
+    assert Orders.by(sets, 0, descending=True).listed == (0, 2, 1, 0, 1)
+    assert str(Orders.by(sets, "age")) == "sorted by age, ascending"
+    assert Orders.by(sets, [1, 0, 2, 0, 0]).listed == (1, 0, 2, 0, 1)
+    with pytest.raises(InputError, match="did you mean 'age'"):
+        Orders.by(sets, "ages")
+    with pytest.raises(InputError, match="feature 2 does not exist"):
+        Orders.by(sets, 2)
+    with pytest.raises(InputError, match="one number per instance"):
+        Orders.by(sets, [1, 2])
+
+
+@pytest.mark.parametrize(
+    "orders", [Orders(), Orders.random(5, seed=2), Orders.every(), Orders.of([1, 0], label="mine")]
+)
+def test_json_round_trip(orders):
+    again = Orders.from_dict(json.loads(json.dumps(orders.to_dict())))
+    assert again.to_dict() == orders.to_dict()
+    assert str(again) == str(orders)
+
+
+def test_refuses():
+    with pytest.raises(InputError, match="at least 1 order"):
+        as_orders(0)
+    with pytest.raises(InputError, match="unknown kind of orders"):
+        Orders("randm")
+    with pytest.raises(InputError, match="unknown Orders setting 'counts'"):
+        Orders.from_dict({"counts": 3})
+    with pytest.raises(InputError, match="seed is not negative"):
+        Orders.random(2, seed=-1)
+    with pytest.raises(InputError, match="listed when, and only when"):
+        Orders("listed")
