@@ -185,8 +185,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _raw(self, X: Any) -> Array:
         """Sets x outputs: amounts, or logits."""
-        orders = choose_orders(self.model_, self.n_orders_)
-        return mean_prediction(self.model_, self._read(X).sets, orders)
+        sets = self._read(X).sets
+        return mean_prediction(self.model_, sets, choose_orders(self.model_, self.n_orders_))
 
     def added_values(self, X: Any) -> Array:
         """What each instance adds, in the unit of the label (for classes: in logits).
@@ -201,8 +201,9 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     def explain(self, X: Any, *, output: int | None = None) -> Explanation:
         """The added values as an `Explanation`: with spreads, costs, pages and figures."""
+        sets = self._read(X).sets
         orders = choose_orders(self.model_, self.n_orders_)
-        return explain_added_values(self.model_, self._read(X).sets, orders=orders, output=output)
+        return explain_added_values(self.model_, sets, orders=orders, output=output)
 
     # Keeping ------------------------------------------------------------------------------------
 
