@@ -1,0 +1,75 @@
+"""Encoders and decoders: their shapes, and what they say of themselves."""
+
+import pytest
+import torch
+from torch import nn
+
+from capnets.errors import InputError
+from capnets.nn.encoders import (
+    ConvEncoder,
+    Standardize,
+    decoder,
+    encoder,
+    features_read,
+    final_layer,
+    mlp,
+)
+
+
+def sizes(layers: nn.Sequential) -> list[tuple[int, int]]:
+    return [(m.in_features, m.out_features) for m in layers if isinstance(m, nn.Linear)]
+
+
+def test_mlp_has_relu_between_and_not_behind():
+    assert [type(m) for m in mlp(3, 4, 5)] == [nn.Linear, nn.ReLU, nn.Linear]
+
+
+def test_shapes_of_the_paper():
+    assert sizes(encoder(64, 32)) == [(64, 64), (64, 64), (64, 32)]
+    assert sizes(encoder(64, 32, layers=2)) == [(64, 64), (64, 32)]
+    assert sizes(decoder(32, 1)) == [(32, 32), (32, 32), (32, 32), (32, 1)]
+    assert sizes(decoder(32, 1, layers=2)) == [(32, 32), (32, 32), (32, 1)]
+
+
+def test_no_layers():
+    with pytest.raises(InputError, match="at least one layer, not 0"):
+        encoder(64, 32, layers=0)
+
+
+def test_features_read():
+    assert features_read(mlp(7, 3)) == features_read(nn.Linear(7, 3)) == 7
+    assert features_read(nn.Sequential(nn.Sequential(nn.Linear(7, 3)))) == 7
+    assert features_read(nn.Sequential(nn.Tanh(), nn.Linear(7, 3))) is None
+    assert features_read(nn.Sequential()) is None
+
+
+def test_final_layer():
+    layers = decoder(8, 2)
+    assert final_layer(layers) is layers[-1]
+    with pytest.raises(InputError, match="must be linear, not ReLU"):
+        final_layer(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (8, 8), (5, 9), (4, 4)])
+def test_pictures_are_read_one_by_one(shape):
+    conv = ConvEncoder(6).double()
+    x = torch.randn(2, 3, 1, *shape, dtype=torch.float64)
+    features = conv(x)
+    assert features.shape == (2, 3, 6)
+    torch.testing.assert_close(features[1:, 2:], conv(x[1:, 2:]))
+
+
+def test_colour():
+    assert ConvEncoder(6, channels=3)(torch.randn(1, 2, 3, 8, 8)).shape == (1, 2, 6)
+
+
+def test_standardize():
+    x = torch.randn(50, 4, 3) * torch.tensor([1.0, 5.0, 0.0]) + torch.tensor([1.0, 2.0, 3.0])
+    layer = Standardize(3)
+    torch.testing.assert_close(layer(x), x)
+    layer.learn(x.mean((0, 1)), x.std((0, 1), correction=0))
+    out = layer(x)
+    torch.testing.assert_close(out.mean((0, 1)), torch.zeros(3), atol=1e-5, rtol=0)
+    deviation = out.std((0, 1), correction=0)
+    torch.testing.assert_close(deviation, torch.tensor([1.0, 1.0, 0.0]), atol=1e-5, rtol=0)
+    assert not list(layer.parameters()), "it is saved, but never trained"
