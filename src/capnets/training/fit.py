@@ -15,13 +15,14 @@ from torch import Tensor
 from capnets.batches import Batches
 from capnets.errors import InputError, unknown
 from capnets.models.base import SetModel
-from capnets.nn.encoders import Standardize
 from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.losses import LOSSES, Loss
+from capnets.training.muon import Muon
 from capnets.training.priors import Prior
 from capnets.training.rate import find_rate
 from capnets.training.recipe import Recipe
+from capnets.training.start import begin
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -89,7 +90,7 @@ def fit(
     saved = Checkpoint.read(checkpoint) if checkpoint and checkpoint.exists() else None
     about = {"recipe": recipe.to_dict(), "seed": seed, "loss": loss}
     if saved is None:
-        _begin(model, data, recipe, task)
+        begin(model, data, recipe, task, seed=seed)
         highest = recipe.learning_rate or find_rate(model, data, task, recipe, seed=seed)
         history: History = []
         best = _weights(model)
@@ -101,9 +102,7 @@ def fit(
         model.load_state_dict(saved.model)
         highest, history, best = saved.about["highest"], saved.history, saved.best
 
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=highest, weight_decay=recipe.weight_decay, fused=True
-    )
+    optimizer = _optimizer(model, recipe, highest)
     if saved is not None:
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": saved.optimizer["state"], "param_groups": groups})
@@ -237,19 +236,12 @@ def _prepare(model: SetModel, train: Sets, valid: Sets | None, loss: str) -> Los
     return LOSSES[loss]
 
 
-def _begin(model: SetModel, data: Batches, recipe: Recipe, loss: Loss) -> None:
-    """Learn the features' scale, and begin at the mean label."""
-    if isinstance(model.inputs, Standardize):
-        rows = data.pool[data.index.unique()].double()
-        model.inputs.learn(rows.mean(0).float(), rows.std(0, correction=0).float())
-    if recipe.scale:
-        assert data.y is not None
-        size = float(data.sizes.mean())
-        unit = torch.ones(model.outputs)
-        if loss.scaled:
-            deviation = data.y.std(0, correction=0)
-            unit = torch.where(deviation > 0, deviation / size**0.5, 1.0)
-        model.start(unit=unit, label=loss.level(data.y, model.outputs), size=size)
+def _optimizer(model: SetModel, recipe: Recipe, rate: float) -> torch.optim.Optimizer:
+    if recipe.optimizer == "muon":
+        return Muon(model.parameters(), lr=rate, weight_decay=recipe.weight_decay)
+    return torch.optim.AdamW(
+        model.parameters(), lr=rate, weight_decay=recipe.weight_decay, fused=True
+    )
 
 
 def _share(recipe: Recipe, fabric: Fabric) -> int:

@@ -30,6 +30,10 @@ class Recipe(Record):
         The share of all steps in which a one-cycle schedule rises.
     clip
         The largest norm of the gradient; None leaves it alone.
+    optimizer
+        `adam`, or `muon` (see `capnets.training.muon`).
+    start
+        Start weights: `torch`, as torch draws them, or `wide` (see `capnets.training.start`).
     weight_decay
         Decoupled, as in AdamW.
     scale
@@ -43,18 +47,25 @@ class Recipe(Record):
 
     epochs: int = 60
     batch_size: int = 250
-    learning_rate: float | None = 3e-3
+    learning_rate: float | None = 1.5e-2
     schedule: str = "one-cycle"
     warmup: float = 0.1
     clip: float | None = 1.0
+    optimizer: str = "muon"
+    start: str = "wide"
     weight_decay: float = 0.0
     scale: bool = True
     reshuffle: bool = True
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise unknown("schedule", self.schedule, SCHEDULES)
+        for name, choices in (
+            ("schedule", SCHEDULES),
+            ("optimizer", OPTIMIZERS),
+            ("start", STARTS),
+        ):
+            if getattr(self, name) not in choices:
+                raise unknown(name, getattr(self, name), choices)
         for name in ("epochs", "batch_size", "learning_rate", "clip", "patience"):
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -71,11 +82,20 @@ def _one_cycle(t: float, warmup: float) -> float:
     return 1e-4 + (1 - 1e-4) * 0.5 * (1 + math.cos(math.pi * (t - warmup) / (1 - warmup)))
 
 
+OPTIMIZERS = ("adam", "muon")
+STARTS = ("torch", "wide")
 SCHEDULES = {"constant": lambda t, warmup: 1.0, "one-cycle": _one_cycle}
 
 RECIPES: dict[str, Recipe] = {
     "paper": Recipe(
-        epochs=500, batch_size=1000, learning_rate=1e-3, schedule="constant", clip=None, scale=False
+        epochs=500,
+        batch_size=1000,
+        learning_rate=1e-3,
+        schedule="constant",
+        clip=None,
+        optimizer="adam",
+        start="torch",
+        scale=False,
     ),
     "fast": Recipe(),
     # For hundreds of sets: small steps through all of them, and weights held small.
