@@ -1,0 +1,68 @@
+"""Multiple-instance data sets: sets ("bags" in that field) of real measurements with one label each.
+
+>>> sorted(MIL)
+['elephant', 'musk1', 'musk2', 'mutagenesis', 'thrombin']
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+
+from capnets.errors import unknown
+from capnets.sets import Sets
+from capnets.tasks import files
+
+__all__ = ["MIL", "MilData", "load_mil", "load_wmil"]
+
+
+@dataclass(frozen=True)
+class MilData:
+    """A data set: what a set and an instance are, and whether labels are classes or amounts."""
+
+    about: str
+    instance: str
+    classes: tuple[str, ...] | None
+    unit: str = ""
+
+
+MIL: dict[str, MilData] = {
+    "musk1": MilData("molecules, musk or not", "conformation", ("other", "musk")),
+    "musk2": MilData("more molecules, musk or not", "conformation", ("other", "musk")),
+    "elephant": MilData("pictures, with an elephant or not", "region", ("none", "elephant")),
+    "mutagenesis": MilData("molecules, mutagenic or not", "atom", ("no", "mutagenic")),
+    "thrombin": MilData("molecules and their affinity to thrombin", "atom", None, "pKi"),
+}
+
+
+def load_mil(name: str) -> Sets:
+    """One of the data sets, whole; labels are 0 and 1, or amounts.
+
+    Instances stand in the order of the file, which must not tell a network anything: shuffle them.
+    """
+    if name not in MIL:
+        raise unknown("multiple-instance data set", name, MIL)
+    with np.load(io.BytesIO(files.read(f"mil/{name}.npz")), allow_pickle=False) as file:
+        X = file["X"].astype(np.float32)
+        names = tuple(map(str, file["feature_names"])) if "feature_names" in file.files else None
+        ids = file["bag_id"] if "bag_id" in file.files else None
+        offsets, y = file["offsets"].astype(np.int64), file["y"].astype(np.float32)
+    return Sets(X, np.arange(len(X)), offsets, y, ids=ids, feature_names=names)
+
+
+def load_wmil(name: str) -> Sets:
+    """`ted_comments` or `audible`: sentences as bags of words, labels between 0 and 1."""
+    if name not in ("ted_comments", "audible"):
+        raise unknown("review data set", name, ["ted_comments", "audible"])
+    from scipy.sparse import csr_matrix
+
+    with np.load(io.BytesIO(files.read(f"reviews/{name}.npz")), allow_pickle=False) as file:
+        parts = file["data"], file["indices"], file["indptr"]
+        words = csr_matrix(parts, shape=tuple(file["shape"])).toarray().astype(np.float32)
+        offsets, y = file["offsets"].astype(np.int64), file["Y"].astype(np.float32)
+        names = tuple(map(str, file["words"]))
+    if y.shape[1] == 1:
+        y = y[:, 0]
+    return Sets(words, np.arange(len(words)), offsets, y, feature_names=names)
