@@ -10,7 +10,18 @@ import sys
 
 import typer
 
-from capnets.cli import data, demo, evaluate, explain, models, reproduce, tasks, train
+from capnets.cli import (
+    data,
+    demo,
+    evaluate,
+    explain,
+    models,
+    predict,
+    report,
+    reproduce,
+    tasks,
+    train,
+)
 from capnets.errors import InputError
 
 __all__ = ["app", "main"]
@@ -23,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, models, tasks, data, train, evaluate, explain, reproduce):
+for command in (demo, models, tasks, data, train, predict, evaluate, explain, reproduce, report):
     command.add_to(app)
 
 

@@ -10,6 +10,7 @@ from capnets.errors import unknown
 __all__ = [
     "CAPACITY",
     "COUNTERPART",
+    "LABELS",
     "MODELS",
     "RECURRENT",
     "TASKS",
@@ -26,6 +27,17 @@ CAPACITY = tuple(COUNTERPART)
 RECURRENT = (*COUNTERPART.values(), *CAPACITY)
 WITHOUT_ORDER = ("deepset", "attention", "set-transformer", "set-transformer-l")
 MODELS = RECURRENT + WITHOUT_ORDER
+
+# As the paper writes them.
+LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: name.upper() for name in RECURRENT},
+        "deepset": "DeepSet",
+        "attention": "Attention",
+        "set-transformer": "Set Transformer",
+        "set-transformer-l": "Set Transformer L",
+    }
+)
 
 # The paper's short name -> the name of the task.
 TASKS: Mapping[str, str] = MappingProxyType(

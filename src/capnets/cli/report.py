@@ -1,0 +1,42 @@
+"""`capnets report`: what was found beside what the paper prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from capnets.paper.results import Record
+
+__all__ = ["add_to", "report"]
+
+
+def report(
+    results: Annotated[list[Path], typer.Argument(help="Results folders of `capnets reproduce`.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to. [default: RESULTS/report]")
+    ] = None,
+) -> None:
+    """Write the paper's tables with ours: one HTML page, Markdown, LaTeX and JSON."""
+    from capnets.cli.printing import print_table
+    from capnets.paper.results import Results
+    from capnets.report.paper import summarise, write_report
+    from capnets.report.paper.texts import case_count
+
+    records: dict[str, Record] = {}
+    for folder in results:
+        records |= Results(folder).read()
+    paths = write_report(records, out or results[0] / "report")
+    summary = summarise(records)
+    print_table(
+        ["claim of the paper", "here", "cases", "the paper's numbers"],
+        [(claim.says, claim.verdict, *case_count(claim)) for claim in summary.claims],
+    )
+    typer.echo("Written: " + ", ".join(str(path) for path in paths))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the command known."""
+    app.command()(report)

@@ -1,0 +1,1 @@
+"""Records become pages, tables and plots."""

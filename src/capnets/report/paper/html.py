@@ -1,0 +1,31 @@
+"""The report as one page that needs no other file."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from capnets.report.paper import texts
+from capnets.report.paper.figures import draw
+from capnets.report.paper.summary import PROTOCOLS, Summary
+
+__all__ = ["to_html"]
+
+
+def to_html(summary: Summary) -> str:
+    """The page."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    environment.filters |= {
+        "ours": texts.ours_of,
+        "printed": texts.paper_of,
+        "label": texts.name_of,
+        "progress": texts.progress_of,
+        "cases": texts.case_count,
+    }
+    template = files(__package__).joinpath("page.html.jinja").read_text(encoding="utf-8")
+    return environment.from_string(template).render(
+        summary=summary, protocols=PROTOCOLS, draw=draw, zip=zip
+    )

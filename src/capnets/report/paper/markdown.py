@@ -1,0 +1,104 @@
+"""The report as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from capnets.paper.compare import Compared, Shown
+from capnets.report.paper.summary import PROTOCOLS, Summary
+from capnets.report.paper.texts import case_count, name_of, ours_of, paper_of, progress_of
+
+__all__ = ["to_markdown"]
+
+MARKS = {"better": "▲", "worse": "▽", "equal": "=", None: ""}
+
+
+def to_markdown(summary: Summary) -> str:
+    """The whole report; ours first, the paper's number in parentheses."""
+    parts = [
+        "# The paper's tables and figures, reproduced",
+        "Ours ± deviation over seeds, then the paper's number in parentheses; ▲ better, "
+        "▽ worse, = equal to its two digits.",
+        "## Claims of the paper",
+        *_claims(summary),
+    ]
+    for protocol, meaning in PROTOCOLS.items():
+        parts.append(f"**{protocol}**: {meaning}")
+    for section in summary.sections:
+        table = section.shared.table
+        parts += [f"## {table.number}: {table.title}", table.shows, progress_of(section.shared)]
+        if section.shared.done:
+            parts.append(_table(section.shared, with_paper=True))
+            if section.by_protocol:
+                parts += ["Held-out images:", _table(section.held_out, with_paper=False)]
+        parts += [f"> {remark}" for remark in section.remarks]
+    parts += ["## How", *_how(summary)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _claims(summary: Summary) -> list[str]:
+    rows = []
+    for shared, held_out in zip(summary.claims, summary.held_out_claims, strict=True):
+        ours, paper = case_count(shared)
+        rows.append(
+            (shared.says, f"**{shared.verdict}**", ours, case_count(held_out)[0], paper,
+             shared.counted)
+        )  # fmt: skip
+    head = ("claim", "here", "shared", "held-out", "the paper's numbers", "cases")
+    return [_rows(head, rows)]
+
+
+def _table(compared: Compared, *, with_paper: bool) -> str:
+    rows = [
+        [name_of(row)]
+        + [
+            _cell(compared.by_place.get((row, column)), with_paper=with_paper)
+            for column in compared.columns
+        ]
+        for row in compared.rows
+    ]
+    return _rows(["", *compared.columns], rows)
+
+
+def _cell(shown: Shown | None, *, with_paper: bool) -> str:
+    if shown is None:
+        return ""
+    ours = ours_of(shown)
+    if not with_paper:
+        return ours
+    printed = paper_of(shown)
+    return " ".join(filter(None, [ours, f"({printed})" if printed else "", MARKS[shown.verdict]]))
+
+
+def _how(summary: Summary) -> list[str]:
+    lines = [f"{summary.runs} networks were trained in {summary.hours:.1f} hours of one core."]
+    if summary.longest is not None:
+        lines.append(
+            "The longest run of a recurrent network at full scale took "
+            f"{summary.longest / 60:.1f} minutes of one core."
+        )
+    for recipe in summary.recipes:
+        settings = ", ".join(f"{k} {v}" for k, v in recipe.settings.items())
+        lines.append(f"- recipe {recipe.name}, {recipe.runs} runs: {settings}")
+    for versions in summary.versions:
+        lines.append("- " + ", ".join(f"{k} {v}" for k, v in versions.items()))
+    for machine in summary.machines:
+        lines.append("- " + ", ".join(f"{k} {v}" for k, v in machine.items()))
+    if summary.failed:
+        head = ("network", "task", "seed", "failure", "reason")
+        lines.append(
+            _rows(
+                head,
+                [
+                    (name_of(f.model), f.task, str(f.seed), f.failure, f.reason)
+                    for f in summary.failed
+                ],
+            )
+        )
+    return lines
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)

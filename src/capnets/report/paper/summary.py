@@ -1,0 +1,200 @@
+"""Everything that a report says, before it is put into any format."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capnets.paper.cells import Cell
+from capnets.paper.claims import Claim, count_claims
+from capnets.paper.compare import Compared, Comparison, compare
+from capnets.paper.names import RECURRENT
+from capnets.paper.published.inconsistencies import INCONSISTENCIES
+from capnets.paper.results import Record
+from capnets.paper.scales import PAPER_SETS
+
+__all__ = ["PROTOCOLS", "Failed", "Recipe", "Section", "Summary", "summarise"]
+
+PROTOCOLS: Mapping[str, str] = {
+    "shared": "Test sets are new sets of images that training sets are drawn from, too. The paper "
+    "does not say so, but only this is compatible with its errors: they are far below what the "
+    "best classifiers of new images would allow. All comparisons with the paper use it.",
+    "held-out": "Test sets are drawn from images that no training set contains: what one would "
+    "meet in use. The paper has no such numbers, so these stand for themselves.",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table under both protocols, with what has to be said about it."""
+
+    shared: Compared
+    held_out: Compared
+    remarks: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.shared.table.name
+
+    @property
+    def by_protocol(self) -> bool:
+        """Whether the protocol makes a difference: it does not for labels and parameters."""
+        return any(
+            a.ours != b.ours for a, b in zip(self.shared.shown, self.held_out.shown, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that gave no number."""
+
+    model: str
+    task: str
+    seed: int
+    failure: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings that runs were trained with: what they have in common, and how many they are."""
+
+    name: str
+    settings: Mapping[str, Any]
+    runs: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a report says.
+
+    Attributes
+    ----------
+    claims, held_out_claims
+        The paper's claims, counted under each protocol.
+    runs
+        How many networks were trained.
+    hours
+        Of one core, in all of them.
+    longest
+        Seconds of one core of the longest run of a recurrent network at full scale; None: no such
+        run was made without a break.
+    """
+
+    sections: tuple[Section, ...]
+    claims: tuple[Claim, ...]
+    held_out_claims: tuple[Claim, ...]
+    failed: tuple[Failed, ...]
+    recipes: tuple[Recipe, ...]
+    versions: tuple[Mapping[str, str], ...]
+    machines: tuple[Mapping[str, Any], ...]
+    runs: int
+    hours: float
+    longest: float | None
+
+    @property
+    def smaller(self) -> bool:
+        """Whether any table with runs is at a smaller scale than the paper's."""
+        return any(s.shared.done and s.shared.scale.name != "full" for s in self.sections)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document."""
+        return {
+            "tables": [
+                {
+                    "name": s.name,
+                    "number": s.shared.table.number,
+                    "title": s.shared.table.title,
+                    "shows": s.shared.table.shows,
+                    "scale": s.shared.scale.name,
+                    "remarks": list(s.remarks),
+                    "shared": [shown.to_dict() for shown in s.shared.shown],
+                    "held-out": [shown.to_dict() for shown in s.held_out.shown],
+                }
+                for s in self.sections
+            ],
+            "claims": {
+                "shared": [claim.to_dict() for claim in self.claims],
+                "held-out": [claim.to_dict() for claim in self.held_out_claims],
+            },
+            "protocols": dict(PROTOCOLS),
+            "failed": [vars(failed) for failed in self.failed],
+            "recipes": [{**vars(recipe)} for recipe in self.recipes],
+            "versions": [dict(v) for v in self.versions],
+            "machines": [dict(m) for m in self.machines],
+            "runs": self.runs,
+            "hours": self.hours,
+            "longest_recurrent_seconds": self.longest,
+        }
+
+
+def summarise(records: Mapping[str, Record]) -> Summary:
+    """Everything that a report on some records says."""
+    shared, held_out = (compare(records, protocol=p) for p in PROTOCOLS)
+    runs = [record for record in records.values() if isinstance(record.choice, Cell)]
+    return Summary(
+        sections=_sections(shared, held_out),
+        claims=count_claims(shared),
+        held_out_claims=count_claims(held_out),
+        failed=tuple(_failed(record) for record in runs if record.failure),
+        recipes=_recipes(runs),
+        versions=_each_once(record.made["versions"] for record in records.values()),
+        machines=_each_once(record.made["machine"] for record in records.values()),
+        runs=len(runs),
+        hours=sum(_seconds(record) for record in runs) / 3600,
+        longest=max(filter(None, map(_recurrent_seconds, runs)), default=None),
+    )
+
+
+def _sections(shared: Comparison, held_out: Comparison) -> tuple[Section, ...]:
+    return tuple(
+        Section(
+            compared,
+            held_out.tables[name],
+            (*compared.caveats, *(i.what for i in INCONSISTENCIES if name in i.tables)),
+        )
+        for name, compared in shared.tables.items()
+    )
+
+
+def _failed(record: Record) -> Failed:
+    cell = record.choice
+    assert isinstance(cell, Cell)
+    return Failed(cell.model, cell.task, cell.seed, str(record.failure), record.reason)
+
+
+def _recipes(runs: list[Record]) -> tuple[Recipe, ...]:
+    """Recipes without what the runs of a table vary: epochs and learning rate."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in runs:
+        assert isinstance(record.choice, Cell)
+        settings = dict(record.made["recipe"])
+        for name in ("epochs", "learning_rate"):
+            if getattr(record.choice, name) is not None:
+                settings[name] = "as the table says"
+        counts[record.choice.recipe, json.dumps(settings, sort_keys=True)] += 1
+    return tuple(
+        Recipe(name, json.loads(settings), count)
+        for (name, settings), count in counts.most_common()
+    )
+
+
+def _recurrent_seconds(record: Record) -> float | None:
+    """Seconds of one core, if this is an undisturbed full-scale run of a recurrent network."""
+    cell = record.choice
+    if not isinstance(cell, Cell) or cell.model not in RECURRENT or cell.sets != PAPER_SETS:
+        return None
+    return record.cost.get("cpu_seconds")
+
+
+def _seconds(record: Record) -> float:
+    return float(record.cost.get("cpu_seconds") or record.cost.get("train_seconds") or 0.0)
+
+
+def _each_once(values: Any) -> tuple[Mapping[str, Any], ...]:
+    found = {json.dumps(value, sort_keys=True): value for value in values}
+    return tuple(found.values())

@@ -1,0 +1,75 @@
+"""Numbers and names as they are read."""
+
+from __future__ import annotations
+
+from capnets.paper.claims import Claim
+from capnets.paper.compare import Compared, Shown
+from capnets.paper.names import LABELS
+
+__all__ = ["case_count", "name_of", "number", "ours_of", "paper_of", "progress_of"]
+
+DASH = "–"
+
+
+def number(value: float | None) -> str:
+    """A number with as many digits as the paper would print.
+
+    >>> number(0.1849), number(407.158), number(15681.0), number(None)
+    ('0.18', '407.2', '15,681', '–')
+    """
+    if value is None:
+        return DASH
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
+
+
+def name_of(row: str) -> str:
+    """A row's name with its network as the paper writes it.
+
+    >>> name_of("US c-gru"), name_of("set-transformer 32")
+    ('US C-GRU', 'Set Transformer 32')
+    """
+    return " ".join(LABELS.get(word, word) for word in row.split())
+
+
+def ours_of(shown: Shown) -> str:
+    """Our number with its deviation, or why there is none."""
+    if isinstance(shown.ours, tuple):
+        return f"{len(shown.ours)} numbers"
+    if shown.ours is None:
+        return shown.failures[0] if shown.failures else ""
+    text = number(shown.ours)
+    if shown.deviation is not None:
+        text += f" ± {number(shown.deviation)}"
+    return text
+
+
+def paper_of(shown: Shown) -> str:
+    """The printed number; a dash where the paper prints one; nothing where it prints nothing."""
+    published = shown.entry.published
+    if isinstance(published, tuple):
+        return f"{len(published)} numbers"
+    return number(published) if published is not None or shown.entry.dash else ""
+
+
+def progress_of(compared: Compared) -> str:
+    """What of a table was run.
+
+    Seeds are told where they differ from what the scale asks for.
+    """
+    total = len(compared.shown)
+    if not compared.done:
+        alone = any(shown.done for shown in compared.shown)
+        return "Needs the runs of a second seed." if alone else "Not run."
+    scale = compared.scale
+    sizes = f"scale {scale.name}" + ("" if scale.name == "full" else f", {scale.sets:,} sets")
+    partly = sum(0 < s.done < s.wanted for s in compared.shown)
+    text = f"{compared.done} of {total} entries run ({sizes})"
+    return text + (f"; {partly} of them not yet with all seeds." if partly else ".")
+
+
+def case_count(claim: Claim) -> tuple[str, str]:
+    """In how many cases a claim holds here and in the paper."""
+    ours = f"{claim.ours.holds} of {claim.ours.cases}" if claim.ours.cases else DASH
+    return ours, f"{claim.paper.holds} of {claim.paper.cases}"
