@@ -18,7 +18,6 @@ from capnets.models.base import SetModel
 from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.losses import LOSSES, Loss
-from capnets.training.muon import Muon
 from capnets.training.priors import Prior
 from capnets.training.rate import find_rate
 from capnets.training.recipe import Recipe
@@ -102,7 +101,9 @@ def fit(
         model.load_state_dict(saved.model)
         highest, history, best = saved.about["highest"], saved.history, saved.best
 
-    optimizer = _optimizer(model, recipe, highest)
+    optimizer: torch.optim.Optimizer = torch.optim.AdamW(
+        model.parameters(), lr=highest, weight_decay=recipe.weight_decay, fused=True
+    )
     if saved is not None:
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": saved.optimizer["state"], "param_groups": groups})
@@ -234,14 +235,6 @@ def _prepare(model: SetModel, train: Sets, valid: Sets | None, loss: str) -> Los
             f"sets have {train.outputs} labels each, the network gives {model.outputs}"
         )
     return LOSSES[loss]
-
-
-def _optimizer(model: SetModel, recipe: Recipe, rate: float) -> torch.optim.Optimizer:
-    if recipe.optimizer == "muon":
-        return Muon(model.parameters(), lr=rate, weight_decay=recipe.weight_decay)
-    return torch.optim.AdamW(
-        model.parameters(), lr=rate, weight_decay=recipe.weight_decay, fused=True
-    )
 
 
 def _share(recipe: Recipe, fabric: Fabric) -> int:

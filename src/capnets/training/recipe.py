@@ -30,8 +30,6 @@ class Recipe(Record):
         The share of all steps in which a one-cycle schedule rises.
     clip
         The largest norm of the gradient; None leaves it alone.
-    optimizer
-        `adam`, or `muon` (see `capnets.training.muon`).
     start
         Start weights: `torch`, as torch draws them, or `wide` (see `capnets.training.start`).
     weight_decay
@@ -47,11 +45,10 @@ class Recipe(Record):
 
     epochs: int = 60
     batch_size: int = 250
-    learning_rate: float | None = 1.5e-2
+    learning_rate: float | None = 5e-3
     schedule: str = "one-cycle"
     warmup: float = 0.1
     clip: float | None = 1.0
-    optimizer: str = "muon"
     start: str = "wide"
     weight_decay: float = 0.0
     scale: bool = True
@@ -61,7 +58,6 @@ class Recipe(Record):
     def __post_init__(self) -> None:
         for name, choices in (
             ("schedule", SCHEDULES),
-            ("optimizer", OPTIMIZERS),
             ("start", STARTS),
         ):
             if getattr(self, name) not in choices:
@@ -82,7 +78,6 @@ def _one_cycle(t: float, warmup: float) -> float:
     return 1e-4 + (1 - 1e-4) * 0.5 * (1 + math.cos(math.pi * (t - warmup) / (1 - warmup)))
 
 
-OPTIMIZERS = ("adam", "muon")
 STARTS = ("torch", "wide")
 SCHEDULES = {"constant": lambda t, warmup: 1.0, "one-cycle": _one_cycle}
 
@@ -93,7 +88,6 @@ RECIPES: dict[str, Recipe] = {
         learning_rate=1e-3,
         schedule="constant",
         clip=None,
-        optimizer="adam",
         start="torch",
         scale=False,
     ),
