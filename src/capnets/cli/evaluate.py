@@ -14,6 +14,7 @@ __all__ = ["add_to", "evaluate"]
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
+    file: Annotated[str | None, typer.Argument(help="Labelled sets, for a run on a file.")] = None,
     test_sets: Annotated[
         int | None, typer.Option(help="How many sets. [default: as trained]")
     ] = None,
@@ -25,7 +26,16 @@ def evaluate(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure a run on validation sets and on test sets of seen and of unseen images."""
+    """Measure a run on new sets: of its task (of seen and of unseen images), or of a file."""
+    if file is not None:
+        from capnets.estimators.runs import evaluate_run
+
+        measured = evaluate_run(run, file)
+        if as_json:
+            print_json(measured)
+        else:
+            print_table(["measure", "value"], list(measured.items()))
+        return
     from capnets.experiment import measure_task, task_of
     from capnets.runs import load
 

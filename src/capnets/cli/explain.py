@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from capnets.cli.explain_file import explain_file
 from capnets.cli.printing import Json, print_json, print_table
 
 __all__ = ["add_to", "explain"]
@@ -14,10 +15,14 @@ __all__ = ["add_to", "explain"]
 
 def explain(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    sets: Annotated[str, typer.Option(help="Which test sets: numbers with commas between.")] = "0",
+    file: Annotated[str | None, typer.Argument(help="The sets, for a run on a file.")] = None,
+    sets: Annotated[str, typer.Option(help="Which sets: numbers with commas between.")] = "0",
     as_json: Json = False,
 ) -> None:
     """Show instance by instance what was added, and what was expected."""
+    if file is not None:
+        explain_file(run, file, sets, as_json=as_json)
+        return
     from capnets.evaluate import added_values
     from capnets.experiment import chosen_sets, task_of
     from capnets.runs import load

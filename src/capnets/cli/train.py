@@ -1,4 +1,4 @@
-"""`capnets train`: a network on a set task, into a run folder."""
+"""`capnets train`: a network on a set task or on a file of sets, into a run folder."""
 
 from __future__ import annotations
 
@@ -7,57 +7,130 @@ from typing import Annotated
 
 import typer
 
+from capnets.cli.files import (
+    Categories,
+    Classify,
+    Features,
+    Group,
+    Missing,
+    Order,
+    SetColumn,
+    Target,
+    Weight,
+    columns,
+    is_file,
+)
 from capnets.cli.printing import Json, epochs, print_json, print_table
+from capnets.cli.train_file import train_file
 
 __all__ = ["add_to", "train"]
 
 
 def train(
-    source: Annotated[str, typer.Argument(help="A task: US, unique-sum, unique-sum:digits, …")],
-    model: Annotated[str, typer.Option("--model", "-m", help="A name from `capnets models`.")] = "c-gru",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The run folder. [default: runs/TASK-MODEL-SEED]")] = None,
-    size: Annotated[str, typer.Option(help="Instances per set: 10, or 5,10,20, or varying.")] = "10",
+    source: Annotated[str, typer.Argument(help="A task (US, …), or a file of instances.")],
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="A name from `capnets models`.")
+    ] = "c-gru",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The run folder. [default: runs/TASK-MODEL-SEED]"),
+    ] = None,
+    size: Annotated[
+        str, typer.Option(help="Instances per set: 10, or 5,10,20, or varying.")
+    ] = "10",
     sets: Annotated[int, typer.Option(help="Sets to train on.")] = 100_000,
     valid_sets: Annotated[int, typer.Option(help="Sets to choose the best epoch by.")] = 10_000,
     test_sets: Annotated[int, typer.Option(help="Sets to measure the result on.")] = 10_000,
     embedding: Annotated[str | None, typer.Option(help="How images become features.")] = None,
-    hidden: Annotated[int, typer.Option(help="Hidden dimensions.")] = 32,
-    layers: Annotated[int, typer.Option(help="Layers of the encoder.")] = 3,
-    activation: Annotated[str, typer.Option(help="Of added values: abs, identity, softplus.")] = "abs",
-    recipe: Annotated[str, typer.Option(help="fast, or paper (the paper's optimiser).")] = "fast",
-    n_epochs: Annotated[int | None, typer.Option("--epochs", help="[default: the recipe's]")] = None,
+    set_column: SetColumn = None,
+    target: Target = None,
+    features: Features = None,
+    categories: Categories = None,
+    order_column: Order = None,
+    group_column: Group = None,
+    weight_column: Weight = None,
+    missing: Missing = "refuse",
+    classify: Classify = False,
+    test_share: Annotated[
+        float, typer.Option(help="Of a file's sets: kept to measure the result.")
+    ] = 0.2,
+    hidden: Annotated[
+        int | None, typer.Option(help="Hidden dimensions. [default: 32; for files by their size]")
+    ] = None,
+    layers: Annotated[
+        int | None,
+        typer.Option(help="Layers of the encoder. [default: 3; for files by their size]"),
+    ] = None,
+    members: Annotated[
+        int | None, typer.Option(help="For files: networks to average. [default: by their size]")
+    ] = None,
+    activation: Annotated[
+        str | None,
+        typer.Option(
+            help="Of added values: abs, identity, softplus. [default: abs; for files identity]"
+        ),
+    ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="fast, small, or paper (the paper's optimiser). [default: fast; for files by their size]"
+        ),
+    ] = None,
+    n_epochs: Annotated[
+        int | None, typer.Option("--epochs", help="[default: the recipe's]")
+    ] = None,
     batch_size: Annotated[int | None, typer.Option(help="[default: the recipe's]")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="[default: the recipe's]")] = None,
-    patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a gain.")] = None,
-    upper_bound: Annotated[float | None, typer.Option(help="Prior: no added value exceeds this.")] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Stop after so many epochs without a gain.")
+    ] = None,
+    upper_bound: Annotated[
+        float | None, typer.Option(help="Prior: no added value exceeds this.")
+    ] = None,
     prior_weight: Annotated[float, typer.Option(help="Weight of the prior.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Of start weights, orders and sets.")] = 0,
     threads: Annotated[int, typer.Option(help="Threads of the network's arithmetic.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a run that is there.")] = False,
     as_json: Json = False,
-) -> None:  # fmt: skip
-    """Train a network on a set task; stop it at any time and go on with --resume."""
+) -> None:
+    """Train a network on a task or a file; stop it at any time and go on with --resume."""
     import torch
 
+    torch.set_num_threads(threads)
+    if is_file(source):
+        train_file(
+            source,
+            columns=columns(
+                source, set_column, target, features=features, categories=categories,
+                order=order_column, group=group_column, weight=weight_column, missing=missing,
+            ),
+            settings={
+                "model": model, "hidden": hidden, "layers": layers, "members": members,
+                "activation": activation or "identity", "recipe": recipe, "epochs": n_epochs,
+                "random_state": seed,
+            },
+            out=out, test_share=test_share, classify=classify, as_json=as_json,
+            how={"resume": resume, "force": force},
+        )  # fmt: skip
+        return
     from capnets.experiment import train_task
     from capnets.models import ModelSpec
     from capnets.tasks import parse_task
     from capnets.training.priors import UpperBound
     from capnets.training.recipe import recipe as find_recipe
 
-    torch.set_num_threads(threads)
     task = parse_task(
         source, embedding=embedding, sizes=size, sets=sets,
         valid_sets=valid_sets, test_sets=test_sets, seed=seed,
     )  # fmt: skip
     pictures = task.embedding == "none" and task.source != "digits"
     network = ModelSpec(
-        model, hidden=hidden, layers=layers, activation=activation,
+        model, hidden=hidden or 32, layers=layers or 3, activation=activation or "abs",
         inputs="pictures" if pictures else "none",
     )  # fmt: skip
     how = find_recipe(
-        recipe,
+        recipe or "fast",
         epochs=n_epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,

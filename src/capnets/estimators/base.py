@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -81,9 +82,45 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Training -----------------------------------------------------------------------------------
 
-    def _train(self, given: Given, y: Array, *, loss: str, outputs: int, weights: Any) -> Self:
-        """Fit a network to labels that are numbers already."""
-        sets = weighted(replace(given.sets, y=y.astype(np.float32), weights=None), *weights)
+    classifies = False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on sets and their labels.
+
+        Parameters
+        ----------
+        X
+            A list of 2-D arrays (instances x features), `Sets`, or a table (a frame, or a file)
+            whose set column was named.
+        y
+            One label, or a row of labels, per set. May be left out if X has them: in `Sets`, or in
+            target columns that were named. For a table also one per row, constant within a set.
+        sample_weight
+            One weight per set.
+        """
+        given = self._given(X, y)
+        return self._learn(self._plan(given, y, sample_weight), given)
+
+    def _given(self, X: Any, y: Any) -> Given:
+        return read(X, self.columns, labels=y is None, classify=self.classifies)
+
+    def _targets(self, labels: Array, given: Given | None) -> tuple[Array, str, int, Array | None]:
+        """Labels as numbers, the loss, the number of outputs, and weights of their own.
+
+        `given` is where the labels come from, if they come from X itself.
+        """
+        raise NotImplementedError
+
+    def _plan(self, given: Given, y: Any, sample_weight: Any = None) -> Sets:
+        """Choose network and recipe; returns the sets with labels and weights."""
+        numbers, loss, outputs, balance = self._targets(
+            labels_of(y, given), given if y is None else None
+        )
+        weights = [given.sets.weights, balance]
+        if sample_weight is not None:
+            weights.append(per_set(sample_weight, given, name="sample_weight"))
+        sets = replace(given.sets, y=numbers.astype(np.float32), weights=None)
+        sets = weighted(sets, *weights)
         sets.check_finite()
         preset = preset_for(len(sets))
         self.schema_ = given.schema
@@ -95,12 +132,23 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_orders_ = self._orders(preset, given)
         self.seed_ = self._seed()
         self.loss_ = loss
+        return sets
+
+    def _learn(
+        self,
+        sets: Sets,
+        given: Given,
+        *,
+        checkpoint: Path | None = None,
+        progress: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Self:
+        """Train what was planned."""
         train, valid = self._validation(sets, given)
         self.model_ = self.spec_.build(self.seed_)
-        with self._progress() as progress:
+        with self._progress() as bar:
             self.history_ = fit_members(
-                self.model_, train, valid,
-                recipe=self.recipe_, seed=self.seed_, loss=loss, progress=progress,
+                self.model_, train, valid, recipe=self.recipe_, seed=self.seed_,
+                loss=self.loss_, checkpoint=checkpoint, progress=progress or bar,
             )  # fmt: skip
         return self
 
@@ -199,6 +247,13 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         values = given.by_row(mean_added_values(self.model_, given.sets, orders))
         return values[:, 0] if values.shape[1] == 1 else values
 
+    def output_names(self) -> list[str]:
+        """What each output stands for: a target column, or a class."""
+        columns = None if self.schema_ is None else self.schema_.columns.target
+        if columns is None or len(columns) != self.spec_.outputs:
+            return [str(k) for k in range(self.spec_.outputs)]
+        return list(columns)
+
     def explain(self, X: Any, *, output: int | None = None) -> Explanation:
         """The added values as an `Explanation`: with spreads, costs, pages and figures."""
         sets = self._read(X).sets
@@ -210,20 +265,26 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path, *, force: bool = False) -> Run:
         """Write the fitted network as a run folder; `capnets.load` and `load` read it."""
         check_is_fitted(self, "model_")
+        run = Run.create(folder, self._config(), force=force)
+        run.write_history(self.history_)
+        run.write_weights(self.model_)
+        run.finish({"epochs": len(self.history_)})
+        return run
+
+    def _config(self, **about: Any) -> RunConfig:
+        """What was planned, as it is recorded."""
         data = {
             "schema": None if self.schema_ is None else self.schema_.to_dict(),
             "orders": self.n_orders_,
             "estimator": type(self).__name__,
             "labels": self._labels(),
+            **about,
         }
-        config = RunConfig(
+        # As JSON gives it back, so that a run can be compared with what was recorded.
+        data = json.loads(json.dumps(data))
+        return RunConfig(
             model=self.spec_, recipe=self.recipe_, seed=self.seed_, data=data, loss=self.loss_
         )
-        run = Run.create(folder, config, force=force)
-        run.write_history(self.history_)
-        run.write_weights(self.model_)
-        run.finish({"epochs": len(self.history_)})
-        return run
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -6,7 +6,7 @@ softmax) is applied to the sum alone, so they stay additive.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -14,8 +14,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
 from capnets.errors import InputError
-from capnets.estimators.base import SetEstimator, labels_of
-from capnets.estimators.inputs import Given, per_set, read
+from capnets.estimators.base import SetEstimator
+from capnets.estimators.inputs import Given
 from capnets.models.capacity import ACTIVATIONS
 from capnets.sets import Array, Sets
 from capnets.tables.columns import Columns
@@ -81,31 +81,23 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         )  # fmt: skip
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Train on sets and their classes; see `SetRegressor.fit`.
+    classifies = True
 
-        A y with rows of 0 and 1 means several labels at once.
-        """
+    def _targets(self, labels: Array, given: Given | None) -> tuple[Array, str, int, Array | None]:
         if self.activation != "identity" and self.activation in ACTIVATIONS:
             raise InputError(
                 f"activation {self.activation!r} gives no negative values, and logits need them; "
                 "use activation='identity'"
             )
-        given = read(X, self.columns, labels=y is None, classify=True)
-        labels = labels_of(y, given)
-        numbers = self._learn_classes(labels, given if y is None else None, X)
-        weights = None if sample_weight is None else per_set(
-            sample_weight, given, name="sample_weight"
-        )  # fmt: skip
-        balance = self._class_weights(labels)
-        kind = "logistic" if self.multilabel_ or len(self.classes_) == 2 else "softmax"
-        outputs = len(self.classes_) if self.multilabel_ or kind == "softmax" else 1
-        return self._train(
-            given, numbers, loss=kind, outputs=outputs,
-            weights=(given.sets.weights, weights, balance),
-        )  # fmt: skip
+        numbers = self._learn_classes(labels, given)
+        # A schema numbers the classes of a table; class weights are told by their names.
+        named = labels if self.multilabel_ else self.classes_[numbers.astype(np.int64)]
+        two = not self.multilabel_ and len(self.classes_) == 2
+        loss = "logistic" if self.multilabel_ or two else "softmax"
+        outputs = 1 if two else len(self.classes_)
+        return numbers, loss, outputs, self._class_weights(named)
 
-    def _learn_classes(self, labels: Array, table: Given | None, X: Any) -> Array:
+    def _learn_classes(self, labels: Array, table: Given | None) -> Array:
         self.multilabel_ = labels.ndim == 2 and labels.shape[1] > 1
         if labels.ndim == 2 and not self.multilabel_:
             labels = labels[:, 0]
@@ -125,7 +117,7 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
             self.classes_ = np.arange(labels.shape[1])
             return labels.astype(np.float64)
         if table is not None and table.schema is not None and table.schema.classes is not None:
-            self.classes_ = _native(table.schema.classes, X, table.schema.columns.target[0])
+            self.classes_ = np.array(table.native or table.schema.classes)
             return labels.astype(np.float64)  # numbered as the schema numbers them
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
@@ -160,7 +152,10 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Array:
         """Sets x classes; each row sums to 1, except for several labels at once."""
-        raw = self._raw(X)
+        return self.link(self._raw(X))
+
+    def link(self, raw: Array) -> Array:
+        """Logits, sets x outputs, to probabilities, sets x classes."""
         if self.multilabel_:
             shares: Array = expit(raw)
         elif raw.shape[1] == 1:
@@ -177,18 +172,14 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         chosen: Array = self.classes_[shares.argmax(axis=1)]
         return chosen
 
+    def output_names(self) -> list[str]:
+        """The classes; of two the second."""
+        if self.multilabel_:
+            return super().output_names()
+        return [str(c) for c in self.classes_[-self.spec_.outputs :]]
+
     def _labels(self) -> Any:
         return {"classes": np.asarray(self.classes_).tolist(), "multilabel": self.multilabel_}
 
     def _set_labels(self, labels: Any) -> None:
         self.classes_, self.multilabel_ = np.array(labels["classes"]), labels["multilabel"]
-
-
-def _native(classes: tuple[str, ...], X: Any, target: str) -> Array:
-    """The classes as a frame holds them: a schema knows them as text."""
-    from capnets.tables.encode import as_text
-
-    if not hasattr(X, "dtypes"):
-        return np.array(classes)
-    values = {as_text(v): v for v in X[target].unique()}
-    return np.array([values[c] for c in classes])

@@ -11,6 +11,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.sets import Array, Sets
 from capnets.tables import Columns, Schema, read_npz, read_table
+from capnets.tables.encode import as_text
 
 __all__ = ["Given", "per_set", "read"]
 
@@ -29,12 +30,15 @@ class Given:
         The group of every set, if a table has a column for it.
     rows
         Whether X was a table: then instances are rows, and results per instance follow its rows.
+    native
+        The classes as a frame holds them; a schema knows them as text.
     """
 
     sets: Sets
     schema: Schema | None = None
     groups: Array | None = None
     rows: bool = False
+    native: tuple[Any, ...] | None = None
 
     def by_row(self, values: Array) -> Array:
         """Values listed as `sets.index` lists instances, as X lists them."""
@@ -67,7 +71,8 @@ def read(
             columns = Columns(set=columns)
         target = columns.columns.target if isinstance(columns, Schema) else columns.target
         table = read_table(X, columns, labels=labels and bool(target), classify=classify)
-        return Given(table.sets, table.schema, table.groups, rows=True)
+        native = _native(X, table.schema)
+        return Given(table.sets, table.schema, table.groups, rows=True, native=native)
     else:
         given = Given(Sets.from_arrays(_arrays(X)))
     if not len(given.sets):
@@ -112,6 +117,16 @@ def weighted(sets: Sets, *weights: Array | None) -> Sets:
         raise InputError("weights must not be negative, and some must be above 0")
     # Mean 1, so that a weight changes what counts and not how fast is learned.
     return replace(sets, weights=(product / product.mean()).astype(np.float32))
+
+
+def _native(X: Any, schema: Schema) -> tuple[Any, ...] | None:
+    if schema.classes is None or not hasattr(X, "dtypes"):
+        return None
+    target = schema.columns.target[0]
+    if target not in X.columns:
+        return None
+    values = {as_text(v): v for v in X[target].unique()}
+    return tuple(values[c] for c in schema.classes) if set(schema.classes) <= set(values) else None
 
 
 def _is_table(X: Any) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from capnets.errors import InputError
-from capnets.estimators.base import SetEstimator, labels_of
-from capnets.estimators.inputs import per_set, read
+from capnets.estimators.base import SetEstimator
+from capnets.estimators.inputs import Given
 from capnets.sets import Array
 
 __all__ = ["SetRegressor"]
@@ -64,37 +64,16 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
     ((3,), True)
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Train on sets and their labels.
-
-        Parameters
-        ----------
-        X
-            A list of 2-D arrays (instances x features), `Sets`, or a table (a frame, or a file)
-            whose set column was named.
-        y
-            One label, or a row of labels, per set. May be left out if X has them: in `Sets`, or in
-            target columns that were named. For a table also one per row, constant within a set.
-        sample_weight
-            One weight per set.
-        """
-        given = read(X, self.columns, labels=y is None)
-        labels = labels_of(y, given)
+    def _targets(self, labels: Array, given: Given | None) -> tuple[Array, str, int, Array | None]:
         try:
             labels = labels.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(f"y holds something that is not a number: {error}") from error
         if labels.ndim not in (1, 2):
             raise InputError(f"y has shape {labels.shape}; expected one label, or a row, per set")
-        self.n_outputs_ = 1 if labels.ndim == 1 else labels.shape[1]
         self.flat_ = labels.ndim == 1
-        weights = None if sample_weight is None else per_set(
-            sample_weight, given, name="sample_weight"
-        )  # fmt: skip
-        return self._train(
-            given, labels, loss="squared", outputs=self.n_outputs_,
-            weights=(given.sets.weights, weights),
-        )  # fmt: skip
+        self.n_outputs_ = 1 if self.flat_ else labels.shape[1]
+        return labels, "squared", self.n_outputs_, None
 
     def predict(self, X: Any) -> Array:
         """One prediction per set (a row of them where y had rows)."""

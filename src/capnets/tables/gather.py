@@ -22,7 +22,7 @@ from capnets.tables.per_set import Owners, PerSet
 from capnets.tables.pool import FilePool, MemoryPool
 from capnets.tables.sources import Source, open_source
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "names_classes", "read_table"]
 
 Progress = Callable[[int, int | None], None]
 """Called with the rows done and, where it is known, how many there are."""
@@ -120,7 +120,7 @@ class _Reader:
         self.rows = 0
         names = classify or schema.classes is not None
         self.targets = [
-            PerSet(source, t, names=names or _names_classes(source, t))
+            PerSet(source, t, names=names or names_classes(source, t))
             for t in (columns.target if labels else ())
         ]
         self.group = PerSet(source, columns.group, names=True) if labels and columns.group else None
@@ -196,7 +196,8 @@ class _Reader:
         return arrays
 
 
-def _names_classes(source: Source, column: str) -> bool:
+def names_classes(source: Source, column: str) -> bool:
+    """Whether a target column holds names of classes by its type: text, Booleans, categories."""
     import pyarrow as pa
 
     kind = source.schema.field(column).type

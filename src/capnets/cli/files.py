@@ -1,0 +1,60 @@
+"""Options of commands that read a user's own files, and what they have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from capnets.errors import InputError
+
+if TYPE_CHECKING:
+    from capnets.tables import Columns
+
+__all__ = [
+    "Categories", "Classify", "Features", "Group", "Missing", "Order", "SetColumn", "Target",
+    "Weight", "columns", "is_file",
+]  # fmt: skip
+
+SetColumn = Annotated[str | None, typer.Option("--set-column", help="Says which set a row is in.")]
+Target = Annotated[list[str] | None, typer.Option(help="A column to predict; repeat for several.")]
+Features = Annotated[
+    list[str] | None, typer.Option(help="A feature column or pattern. [default: all others]")
+]
+Categories = Annotated[
+    list[str] | None, typer.Option(help="A feature column or pattern that holds categories.")
+]
+Order = Annotated[str | None, typer.Option("--order-column", help="Instances are read by it.")]
+Group = Annotated[
+    str | None, typer.Option("--group-column", help="Sets of a group are never split.")
+]
+Weight = Annotated[str | None, typer.Option("--weight-column", help="The weight of a set.")]
+Missing = Annotated[str, typer.Option(help="Missing values: refuse, mean or zero.")]
+Classify = Annotated[bool, typer.Option("--classify", help="A target of numbers names classes.")]
+
+
+def is_file(source: str) -> bool:
+    """Whether a source is a file of the user's, not a task."""
+    from capnets.tables.sources import FORMATS
+
+    return Path(source).suffix in {*FORMATS, ".npz"} or Path(source).is_file()
+
+
+def columns(
+    source: str, set_column: str | None, target: list[str] | None, **others: Any
+) -> Columns | None:
+    """The meaning of a file's columns; None for .npz, which has none."""
+    if Path(source).suffix == ".npz":
+        return None
+    if set_column is None or not target:
+        raise InputError(
+            f"{source}: name its columns with --set-column … and --target …, "
+            "the set that a row belongs to and what is to be predicted"
+        )
+    from capnets.tables import Columns
+
+    chosen: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in others.items() if v
+    }
+    return Columns(set=set_column, target=tuple(target), **chosen)

@@ -1,0 +1,42 @@
+"""`capnets predict`: predictions and added values of a file, one row per instance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capnets.cli.printing import console
+
+__all__ = ["add_to", "predict"]
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="A run that was trained on a file.")],
+    file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    threads: Annotated[int, typer.Option(help="Threads of the network's arithmetic.")] = 1,
+) -> None:
+    """Write predictions and what each instance added; a large file is never held as a whole."""
+    import torch
+    from rich.progress import Progress
+
+    from capnets.estimators.predicting import predict_table
+    from capnets.estimators.runs import load_estimator
+
+    torch.set_num_threads(threads)
+    estimator = load_estimator(run)
+    with Progress(console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task("predicting sets", total=None)
+        sets = predict_table(
+            estimator, file, out, force=force,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )  # fmt: skip
+    typer.echo(f"{sets:,} sets are in {out}: one row per instance, with its added value.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the command known."""
+    app.command()(predict)

@@ -1,0 +1,66 @@
+"""`capnets train FILE`: the same command, for a table of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from capnets.cli.printing import epochs, print_json, print_table
+
+if TYPE_CHECKING:
+    from capnets.tables import Columns
+
+__all__ = ["train_file"]
+
+
+def train_file(
+    source: str,
+    *,
+    columns: Columns | None,
+    settings: dict[str, Any],
+    out: Path | None,
+    test_share: float,
+    classify: bool,
+    as_json: bool,
+    how: dict[str, bool],
+) -> None:
+    """Train on a file and print what came of it.
+
+    `settings` are those of the estimator, `how` says whether to resume or replace a run.
+    """
+    from capnets.estimators import SetClassifier, SetRegressor
+    from capnets.estimators.runs import train_run
+    from capnets.training.recipe import RECIPES
+
+    kind = SetClassifier if classify or _names_classes(source, columns) else SetRegressor
+    estimator = kind(columns=columns, **settings)
+    name = Path(source).stem
+    folder = out or Path("runs") / f"{name}-{estimator.model}-{settings['random_state']}"
+    total = estimator.epochs or RECIPES["small"].epochs
+    with epochs(f"{estimator.model} on {name}", total, quiet=as_json) as progress:
+        run = train_run(folder, source, estimator, test_share=test_share, progress=progress, **how)
+    if as_json:
+        print_json({"run": str(run.folder), **run.metrics})
+        return
+    parts = {k: run.metrics[k] for k in ("train", "test") if k in run.metrics}
+    measures = list(next(iter(parts.values())))
+    print_table(
+        ["sets", "number", *measures],
+        [(n, run.metrics[f"{n}_sets"], *(m.get(k) for k in measures)) for n, m in parts.items()],
+    )
+    typer.echo(f"The run is in {run.folder} ({run.metrics['total_seconds']} s).")
+    typer.echo(f"Use it: capnets predict {run.folder} FILE -o predictions.parquet")
+
+
+def _names_classes(source: str, columns: Columns | None) -> bool:
+    if columns is None:
+        return False
+    from capnets.tables.gather import names_classes
+    from capnets.tables.sources import open_source
+
+    table = open_source(source)
+    return len(columns.target) == 1 and (
+        columns.target[0] in table.names and names_classes(table, columns.target[0])
+    )

@@ -1,0 +1,152 @@
+"""Predictions and added values of a table, as a table with one row per instance.
+
+Sets are read, predicted and written in pieces: neither the instances nor the results are ever held
+as a whole.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capnets.atomic import writing
+from capnets.errors import InputError
+from capnets.estimators.averaging import choose_orders, mean_added_values
+from capnets.estimators.classification import SetClassifier
+from capnets.estimators.inputs import read
+from capnets.estimators.regression import SetRegressor
+from capnets.sets import Array, Sets
+from capnets.tables import read_table
+
+__all__ = ["predict_table"]
+
+#: Instances that are in memory at once.
+INSTANCES = 200_000
+
+Progress = Callable[[int, int], None]
+
+
+def predict_table(
+    estimator: SetRegressor | SetClassifier,
+    table: Any,
+    out: str | Path,
+    *,
+    scratch: str | Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Write predictions to a Parquet file; returns the number of sets.
+
+    One row per instance, set after set in the order in which they are read: `set`, `row` (in the
+    table, from 0), `prediction` of its set, and `added_value`. Over a set added values sum to the
+    prediction; for classes to the logit, and then there is a `probability` per class too.
+
+    Parameters
+    ----------
+    estimator
+        Fitted.
+    table
+        What to predict; labels are not needed.
+    out
+        The file to write; it appears when it is complete.
+    scratch
+        A folder for the instances while they are being predicted; by default a temporary one.
+    force
+        Whether a file that is there may be replaced.
+    progress
+        Called with the sets done and the number of sets.
+    """
+    out = Path(out)
+    if out.exists() and not force:
+        raise InputError(f"{out} exists; choose another file, or replace it with --force")
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        pieces, total = _pieces(estimator, table, Path(folder) / "sets")
+        with writing(out) as path:
+            _write(estimator, pieces, path, lambda done: progress and progress(done, total))
+    return total
+
+
+def _write(
+    estimator: SetRegressor | SetClassifier,
+    pieces: Iterator[tuple[Sets, Array]],
+    path: Path,
+    progress: Callable[[int], Any],
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    done = 0
+    try:
+        for sets, rows in pieces:
+            columns = pa.table(_columns(estimator, sets, rows))
+            writer = writer or pq.ParquetWriter(path, columns.schema)
+            writer.write_table(columns)
+            done += len(sets)
+            progress(done)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _pieces(
+    estimator: SetRegressor | SetClassifier, table: Any, folder: Path
+) -> tuple[Iterator[tuple[Sets, Array]], int]:
+    """Parts of the sets with instances of their own, and where these stand in the table."""
+    if estimator.schema_ is None:
+        whole = read(table, None).sets
+        if whole.in_features != estimator.n_features_in_:
+            raise InputError(
+                f"{table} has {whole.in_features} features, but the run was trained with "
+                f"{estimator.n_features_in_}"
+            )
+    else:
+        whole = read_table(table, estimator.schema_, labels=False, folder=folder).sets
+    mapped = estimator.schema_ is not None
+    cuts = _cuts(np.asarray(whole.offsets))
+
+    def parts() -> Iterator[tuple[Sets, Array]]:
+        for a, b in pairwise(cuts):
+            # Mapped anew for every piece: what one has touched is given back before the next.
+            part = (Sets.load(folder) if mapped else whole)[int(a) : int(b)]
+            rows = np.array(part.index)
+            yield replace(part, pool=np.array(part.pool[rows]), index=np.arange(len(rows))), rows
+
+    return parts(), len(whole)
+
+
+def _cuts(offsets: Array) -> Array:
+    """Where to cut the sets so that a piece has few instances, but at least one set."""
+    marks = np.arange(0, offsets[-1], INSTANCES)
+    cuts = np.unique(np.searchsorted(offsets, marks, "right") - 1)
+    return np.append(cuts, len(offsets) - 1)
+
+
+def _columns(estimator: SetRegressor | SetClassifier, sets: Sets, rows: Array) -> dict[str, Array]:
+    orders = choose_orders(estimator.model_, estimator.n_orders_)
+    values = mean_added_values(estimator.model_, sets, orders)
+    owners = np.repeat(np.arange(len(sets)), sets.sizes)
+    # Differences between the predictions of prefixes sum to the prediction too, so this holds for
+    # networks that are not additive by construction.
+    raw = np.add.reduceat(values, sets.offsets[:-1], axis=0)
+    ids = owners if sets.ids is None else np.asarray(sets.ids)[owners]
+    columns: dict[str, Array] = {"set": ids, "row": rows}
+    names = [f"_{n}" for n in estimator.output_names()]
+    if isinstance(estimator, SetClassifier):
+        shares = estimator.link(raw)
+        if not estimator.multilabel_:
+            columns["prediction"] = estimator.classes_[shares.argmax(axis=1)][owners]
+        for k, label in enumerate(estimator.classes_):
+            columns[f"probability_{label}"] = shares[owners, k].astype(np.float32)
+    else:
+        for k, name in enumerate(names if len(names) > 1 else [""]):
+            columns[f"prediction{name}"] = raw[owners, k].astype(np.float32)
+    for k, name in enumerate(names if values.shape[1] > 1 else [""]):
+        columns[f"added_value{name}"] = values[:, k].astype(np.float32)
+    return columns
