@@ -71,7 +71,7 @@ def test_gaps_show_what_is_missing():
 
 def test_meaning_in_words(explanation, capacity, one_hot):
     assert explanation.meaning.startswith(
-        "Mean added values, 6 random orders, each with its reverse"
+        "Mean added values, 6 random orders (3 and their reverses)"
     )
     assert "one standard error" in explanation.meaning
     plain = added_values(capacity("unique-sum"), one_hot([[1, 2]]))

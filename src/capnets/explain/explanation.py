@@ -16,6 +16,9 @@ from capnets.sets import Array
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    from capnets.explain.pictures.looks import Look
 
 __all__ = ["Explanation"]
 
@@ -170,6 +173,20 @@ class Explanation:
             "label": None if self.labels is None else self.labels[owners],
         }
         return pd.DataFrame({k: v for k, v in columns.items() if v is not None})
+
+    def plot(self, k: int = 0, *, kind: str = "waterfall", look: Look | None = None) -> Figure:
+        """Set k as a matplotlib figure: `waterfall`, or `strip` where instances are pictures."""
+        from capnets.explain.pictures.figures import plot
+
+        return plot(self, k, kind=kind, look=look)
+
+    def to_html(
+        self, *, look: Look | None = None, title: str = "What each instance adds", about: str = ""
+    ) -> str:
+        """All sets as one HTML page that needs no other file; `look` says what instances are."""
+        from capnets.explain.pictures.page import page
+
+        return page(self, look=look, title=title, about=about)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON knows it."""

@@ -140,7 +140,7 @@ class Orders:
             return KINDS[self.kind]
         if self.count == 1:
             return "one random order"
-        pairs = ", each with its reverse" if self.antithetic else ""
+        pairs = f" ({self.count // 2} and their reverses)" if self.antithetic else ""
         return f"{self.count} random orders{pairs}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,135 @@
+"""One explained set as rows, ready to be drawn: the same for page, terminal and figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capnets.explain.explanation import Explanation
+from capnets.sets import Array
+
+__all__ = ["Row", "SetRows", "digits", "number", "rows_of"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """An instance: where its bar begins and ends, and what is known about its length.
+
+    Parameters
+    ----------
+    position
+        In the set, from 0.
+    value, start, end
+        The value, and the running sum before and after it.
+    error, spread, expected
+        Standard error, standard deviation over orders, expected value; None when unknown.
+    """
+
+    position: int
+    value: float
+    start: float
+    end: float
+    error: float | None
+    spread: float | None
+    expected: float | None
+
+    @property
+    def whisker(self) -> float | None:
+        """How far the value varies: over orders if known, else by estimation."""
+        return self.error if self.spread is None else self.spread
+
+
+@dataclass(frozen=True)
+class SetRows:
+    """A set: its rows in the order of reading, and the numbers above them."""
+
+    name: str
+    rows: tuple[Row, ...]
+    prediction: float
+    baseline: float
+    spread: float | None
+    label: float | None
+    gap: float
+
+    @property
+    def decimals(self) -> int:
+        """How many decimals the values of this set are shown with: the same for all."""
+        return digits(max((abs(row.value) for row in self.rows), default=0.0))
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """The lowest and the highest running sum that has to be shown, whiskers included."""
+        points = [self.baseline, self.prediction]
+        for row in self.rows:
+            points += [row.start, row.end]
+            points += [row.end + s * (row.whisker or 0.0) for s in (-1, 1)]
+            points += [] if row.expected is None else [row.start + row.expected]
+        return min(points), max(points)
+
+    @property
+    def heights(self) -> tuple[float, float]:
+        """The lowest and the highest value that has to be shown; 0 is always among them."""
+        points = [0.0]
+        for row in self.rows:
+            points += [row.value + s * (row.whisker or 0.0) for s in (-1, 0, 1)]
+            points += [] if row.expected is None else [row.expected]
+        return min(points), max(points)
+
+
+def rows_of(explanation: Explanation, k: int) -> SetRows:
+    """Set k of an explanation as rows, in the order of reading where there is one order."""
+    own = explanation.stretch(k)
+    positions = np.arange(own.stop - own.start)
+    if explanation.orders.kind == "listed":
+        positions = np.asarray(explanation.orders.listed)[own]
+    values = explanation.values[own][positions]
+    baseline = float(explanation.baselines[k])
+    ends = baseline + np.cumsum(values)
+    starts = ends - values
+
+    def known(array: Array | None, i: int) -> float | None:
+        return None if array is None else float(array[own.start + i])
+
+    rows = tuple(
+        Row(
+            int(i), float(v), float(a), float(b),
+            known(explanation.errors, i), known(explanation.spreads, i),
+            known(explanation.expected, i),
+        )
+        for i, v, a, b in zip(positions, values, starts, ends, strict=True)
+    )  # fmt: skip
+
+    def of_set(array: Array | None) -> float | None:
+        return None if array is None else float(array[k])
+
+    return SetRows(
+        name=explanation.name(k),
+        rows=rows,
+        prediction=float(explanation.predictions[k]),
+        baseline=baseline,
+        spread=of_set(explanation.prediction_spreads),
+        label=of_set(explanation.labels),
+        gap=float(explanation.gaps[k]),
+    )
+
+
+def number(value: float, decimals: int | None = None, *, signed: bool = False) -> str:
+    """A number for people, with a real minus sign; by default with three significant digits.
+
+    >>> number(-0.01234), number(12.3456), number(1234.5), number(0.5, 2, signed=True)
+    ('−0.0123', '12.3', '1234', '+0.50')
+    """
+    text = f"{value:.{digits(value) if decimals is None else decimals}f}"
+    if decimals is None and "." in text:
+        text = text.rstrip("0").rstrip(".")
+    if not float(text):
+        return text.removeprefix("-")
+    return ("+" if signed and value > 0 else "") + text.replace("-", "−")
+
+
+def digits(largest: float) -> int:
+    """Decimals that give a number of this size three significant digits, at most four."""
+    if not largest or not np.isfinite(largest):
+        return 0
+    return int(min(4, max(0, 2 - np.floor(np.log10(abs(largest))))))
