@@ -32,7 +32,7 @@ def cell(module: Cell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edg
     Returns
     -------
     z
-        States, size x sets x out_features.
+        States, one row each, standing instance by instance: (size x sets) x out_features.
     state
         What to remember, sets x state.
     """
@@ -45,22 +45,14 @@ def cell(module: Cell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edg
 @cell.register(RNNCell)
 def _(module: RNNCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edge]:
     weights = [module.weight_input, module.weight_state, module.bias, torch.zeros_like(module.bias)]
-    z, last = _recurrent("RNN", g, e, weights, [_first(g, state)], hidden_size=module.out_features)
+    z, last = _recurrent("RNN", g, e, weights, [_first(g, state)])
     return z, _squeeze(g, last)
 
 
 @cell.register(GRUCell)
 def _(module: GRUCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edge]:
     weights = _torch_weights(module.gru, gates=[1, 0, 2])
-    z, last = _recurrent(
-        "GRU",
-        g,
-        e,
-        weights,
-        [_first(g, state)],
-        hidden_size=module.out_features,
-        linear_before_reset=1,
-    )
+    z, last = _recurrent("GRU", g, e, weights, [_first(g, state)], linear_before_reset=1)
     return z, _squeeze(g, last)
 
 
@@ -69,10 +61,9 @@ def _(module: LSTMCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Ed
     weights = _torch_weights(module.lstm, gates=[0, 3, 1, 2])
     before = [""]
     if state is not None:
-        halves = g.add_many("Split", state, outputs=2, axis=1, num_outputs=2)
-        before = [_first(g, half) for half in halves]
-    z, *last = _recurrent("LSTM", g, e, weights, before, hidden_size=module.out_features)
-    return z, g.add("Concat", *(_squeeze(g, half) for half in last), axis=1)
+        before = [*g.add_many("Split", _first(g, state), outputs=2, axis=2, num_outputs=2)]
+    z, *last = _recurrent("LSTM", g, e, weights, before)
+    return z, _squeeze(g, g.add("Concat", *last, axis=2))
 
 
 def _recurrent(
@@ -85,6 +76,7 @@ def _recurrent(
 ) -> tuple[Edge, ...]:
     """One of ONNX's recurrent operators, from weights whose gates are in its order."""
     of_input, of_state, bias_input, bias_state = weights
+    hidden = of_state.shape[1]
     z, *last = g.add_many(
         operator,
         e,
@@ -94,9 +86,10 @@ def _recurrent(
         "",  # lengths of sets: nothing behind the end of a set is ever used
         *before,
         outputs=3 if operator == "LSTM" else 2,
+        hidden_size=hidden,
         **attributes,
     )
-    return g.add("Squeeze", z, g.integers(1)), *last
+    return g.add("Reshape", z, g.integers(-1, hidden)), *last
 
 
 def _torch_weights(module: nn.RNNBase, *, gates: list[int]) -> list[Tensor]:

@@ -204,7 +204,5 @@ def _scaled(model: SetModel, g: Graph, values: Edge) -> Edge:
 def _states(
     model: CapacityNetwork | RecurrentNetwork, g: Graph, x: Rows, state: Edge | None
 ) -> tuple[Edge, Edge]:
-    """States, one row each, standing instance by instance; and what to remember."""
     encoded = x.become(layer(model.encoder, g, x.edge)).by_instance(g)
-    z, after = cell(model.cell, g, encoded, state)
-    return g.add("Reshape", z, g.integers(-1, model.cell.out_features)), after
+    return cell(model.cell, g, encoded, state)

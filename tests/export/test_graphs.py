@@ -1,0 +1,250 @@
+"""Graphs compute what their networks compute, at every size, whatever stands in the padding."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+from capnets.errors import InputError
+from capnets.export.graph import OPSET, Graph
+from capnets.export.layers import layer
+from capnets.export.onnx import PORTS, fingerprint, graphs
+from capnets.models import MODELS, build
+from capnets.models.capacity import ACTIVATIONS, CapacityNetwork
+from capnets.models.ensemble import Ensemble
+from capnets.nn.cells import Cell, GRUCell
+from capnets.nn.encoders import ConvEncoder, Standardize, mlp
+
+MEAN, DEVIATION = torch.linspace(-5.0, 5.0, 6), torch.linspace(0.1, 20.0, 6)
+CAPACITY = [name for name in MODELS if name.startswith("c-")]
+
+
+def small(name="c-gru", *, seed=0, **settings):
+    """A network with a unit that is not 1, and features that are not standard."""
+    model = build(name, seed=seed, **{"in_features": 6, "hidden": 8, "layers": 2} | settings).eval()
+    with torch.no_grad():
+        model.unit.copy_(torch.linspace(2.0, 7.0, model.outputs))
+    if isinstance(model.inputs, Standardize):
+        model.inputs.learn(MEAN, DEVIATION)
+    return model
+
+
+def sessions(model):
+    return {
+        name: onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+        for name, graph in graphs(model).items()
+    }
+
+
+def draw(sets, size, *features, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(sets, size, *features, generator=generator)
+    sizes = torch.randint(1, size + 1, (sets, 1), generator=generator)
+    return x, torch.arange(size) < sizes
+
+
+def run(session, x, mask):
+    names = [output.name for output in session.get_outputs()]
+    feed = {"instances": x.numpy(), "mask": mask.numpy()}
+    return dict(zip(names, session.run(names, feed), strict=True))
+
+
+def assert_same(model, opened, x, mask):
+    with torch.no_grad():
+        wanted = {"prediction": model(x, mask), "added_values": model.added_values(x, mask)}
+    for name in {"sets", "predict"} & set(opened):
+        found = run(opened[name], x, mask)
+        assert set(found) <= set(wanted)
+        for output, values in found.items():
+            assert values.shape == wanted[output].shape
+            np.testing.assert_allclose(values, wanted[output], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("inputs", ["none", "standardize", "pictures"])
+@pytest.mark.parametrize("name", MODELS)
+def test_sets_of_any_number_and_size(name, inputs):
+    model = small(name, inputs=inputs, outputs=2)
+    opened = sessions(model)
+    for sets, size in ((1, 1), (4, 1), (1, 9), (3, 5), (2, 23)):
+        features = (1, 12 + size, 15) if inputs == "pictures" else (6,)
+        x, mask = draw(sets, size, *features)
+        x = x * DEVIATION + MEAN if inputs == "standardize" else x
+        assert_same(model, opened, x, mask)
+        assert_same(model, opened, x, torch.ones_like(mask))
+
+
+@pytest.mark.parametrize("garbage", [np.nan, np.inf, -1e30])
+@pytest.mark.parametrize("name", MODELS)
+def test_padding_does_not_matter(name, garbage):
+    model = small(name)
+    x, mask = draw(6, 7, 6)
+    spoiled = x.masked_fill(~mask[..., None], garbage)
+    for name_, session in sessions(model).items():
+        if name_ in {"sets", "predict"}:
+            for output, values in run(session, spoiled, mask).items():
+                np.testing.assert_array_equal(values, run(session, x, mask)[output])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_set_does_not_depend_on_its_neighbours(name):
+    model = small(name)
+    x, mask = draw(5, 8, 6)
+    session = sessions(model)["sets"]
+    together = run(session, x, mask)
+    for k, size in enumerate(mask.sum(1).tolist()):
+        alone = run(session, x[k : k + 1, :size], torch.ones(1, size, dtype=torch.bool))
+        np.testing.assert_allclose(alone["prediction"][0], together["prediction"][k], rtol=1e-4)
+        np.testing.assert_allclose(
+            alone["added_values"][0], together["added_values"][k, :size], rtol=1e-3, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_empty_sets_are_worth_nothing_or_unknown(name):
+    model = small(name)
+    x, mask = draw(3, 4, 6)
+    mask[1] = False
+    found = run(sessions(model)["sets"], x, mask)
+    assert (found["added_values"][1] == 0).all()
+    if model.additive:
+        assert (found["prediction"][1] == 0).all()
+    else:
+        assert np.isnan(found["prediction"][1]).all()
+    assert np.isfinite(found["prediction"][[0, 2]]).all()
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("name", CAPACITY)
+def test_steps_and_chunks(name, activation):
+    model = small(name, activation=activation, outputs=3, inputs="standardize")
+    with torch.no_grad():
+        model.final.bias.copy_(torch.tensor([-1.0, 0.0, 1.0]))  # so that signs differ
+    opened = sessions(model)
+    x, _ = draw(4, 9, 6)
+    state = model.initial_state(4)
+    by_step = by_chunk = state.numpy()
+    with torch.no_grad():
+        for k in range(9):
+            value, state = model.step(x[:, k], state)
+            found, by_step = opened["step"].run(
+                None, {"instance": x[:, k].numpy(), "state": by_step}
+            )
+            np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(by_step, state, rtol=1e-4, atol=1e-5)
+        values = []
+        for piece in (x[:, :2], x[:, 2:3], x[:, 3:]):
+            some, by_chunk = opened["chunk"].run(
+                None, {"instances": piece.numpy(), "state": by_chunk}
+            )
+            values.append(some)
+        wanted = model.added_values(x)
+    np.testing.assert_allclose(np.concatenate(values, 1), wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(by_chunk, state, rtol=1e-4, atol=1e-5)
+    if activation == "identity":
+        assert (wanted < 0).any()
+
+
+@pytest.mark.parametrize(
+    ("names", "kinds"),
+    [
+        (("c-gru", "c-lstm"), {"sets", "step", "chunk"}),
+        (("c-gru", "deepset", "set-transformer"), {"sets", "predict"}),
+    ],
+)
+def test_ensembles(names, kinds):
+    model = Ensemble([small(n, seed=k, inputs="standardize") for k, n in enumerate(names)]).eval()
+    opened = sessions(model)
+    assert set(opened) == kinds
+    x, mask = draw(3, 6, 6)
+    assert_same(model, opened, x, mask)
+    if "step" in kinds:
+        state = model.initial_state(3)
+        with torch.no_grad():
+            value, after = model.step(x[:, 0], state)
+        found = opened["step"].run(None, {"instance": x[:, 0].numpy(), "state": state.numpy()})
+        np.testing.assert_allclose(found[0], value, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found[1], after, rtol=1e-4, atol=1e-5)
+
+
+def test_pictures_may_be_read_by_the_encoder():
+    model = CapacityNetwork(
+        encoder=nn.Sequential(ConvEncoder(8), nn.ReLU()), cell=GRUCell(8, 4), decoder=mlp(4, 1)
+    ).eval()
+    x, mask = draw(2, 3, 1, 9, 31)
+    assert_same(model, sessions(model), x, mask)
+
+
+@pytest.mark.parametrize("height", range(4, 30))
+def test_adaptive_pooling_of_every_size(height):
+    pool = nn.AdaptiveMaxPool2d((4, 3))
+    g = Graph()
+    g.output("y", layer(pool, g, g.input("x", ("rows", 2, "h", "w"))), ("rows", 2, 4, 3))
+    session = onnxruntime.InferenceSession(g.model("pool", {}).SerializeToString())
+    x = torch.randn(3, 2, height, 33 - height)
+    np.testing.assert_array_equal(session.run(None, {"x": x.numpy()})[0], pool(x))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_graphs_say_what_they_are(name):
+    model = small(name)
+    for kind, graph in graphs(model).items():
+        proto = onnx.load_from_string(graph)
+        onnx.checker.check_model(proto, full_check=True)
+        assert [o.version for o in proto.opset_import] == [OPSET]
+        assert [i.name for i in proto.graph.input] == PORTS[kind][0]
+        assert [o.name for o in proto.graph.output] == PORTS[kind][1]
+        assert {p.key: p.value for p in proto.metadata_props} == {
+            "capnets.fingerprint": fingerprint(model)
+        }
+        for port in (*proto.graph.input, *proto.graph.output):
+            dims = port.type.tensor_type.shape.dim
+            assert dims[0].dim_param == "sets"
+            if port.name in {"instances", "mask", "added_values"}:
+                assert dims[1].dim_param == "size"
+
+
+def test_same_network_same_bytes():
+    assert graphs(small(seed=3)) == graphs(small(seed=3))
+    assert graphs(small(seed=3)) != graphs(small(seed=4))
+
+
+def test_fingerprint_is_of_everything_that_counts():
+    model = small()
+    marks = {
+        fingerprint(model),
+        fingerprint(small(activation="identity")),
+        fingerprint(small(seed=1)),
+    }
+    with torch.no_grad():
+        model.unit.mul_(2)
+    assert len(marks | {fingerprint(model)}) == 4
+
+
+def test_the_network_is_left_as_it_was():
+    model = small().train()
+    graphs(model)
+    assert model.training
+
+
+def test_modules_without_a_graph_are_named():
+    class Strange(nn.Module):
+        def forward(self, x):
+            return x
+
+    class Memory(Cell):
+        in_features = out_features = state_features = 8
+
+        def forward(self, e, state=None):
+            return e, e[:, -1]
+
+    cases = {
+        "Strange": {"encoder": nn.Sequential(nn.Linear(6, 8), Strange()), "cell": GRUCell(8, 8)},
+        "Memory": {"encoder": mlp(6, 8), "cell": Memory()},
+    }
+    for name, parts in cases.items():
+        network = CapacityNetwork(**parts, decoder=mlp(8, 1))
+        network.cell.initial_state = lambda sets: torch.zeros(sets, 8)
+        with pytest.raises(InputError, match=f"type {name} yet"):
+            graphs(network)
