@@ -61,16 +61,10 @@ def test_gradients_are_derivatives(cell):
 @pytest.mark.parametrize(
     ("kind", "twin"), [(GRUCell, nn.GRU), (LSTMCell, nn.LSTM)], ids=["GRU", "LSTM"]
 )
-def test_same_start_weights_as_torch(kind, twin):
-    """The weights are those of the torch module of that name, so that they can be exchanged."""
-    torch.manual_seed(3)
-    cell = kind(3, 4)
-    torch.manual_seed(3)
-    module = twin(3, 4, batch_first=True)
-    ours = {name.split(".")[-1]: p for name, p in cell.named_parameters()}
-    assert ours.keys() == dict(module.named_parameters()).keys()
-    for name, weight in module.named_parameters():
-        assert torch.equal(ours[name], weight)
+def test_weights_can_be_exchanged_with_torch(kind, twin):
+    cell, module = kind(3, 4), twin(3, 4, batch_first=True)
+    weights = {name.split(".")[-1]: p for name, p in cell.named_parameters()}
+    module.load_state_dict(weights)
     torch.testing.assert_close(cell(E.float())[0], module(E.float())[0])
 
 
