@@ -43,7 +43,7 @@ class Recipe(Record):
         Stop after so many epochs without a better validation error; None never stops early.
     """
 
-    epochs: int = 60
+    epochs: int = 30
     batch_size: int = 250
     learning_rate: float | None = 5e-3
     schedule: str = "one-cycle"
