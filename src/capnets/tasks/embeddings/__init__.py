@@ -1,0 +1,100 @@
+"""Images to vectors of 64 features, computed once and kept in the cache.
+
+`pca` and `patches` look at training images only and never at a class, so that the premise of
+learning from set labels alone stays intact. `cnn` is trained on the classes of the training images:
+it shows what features made with instance labels would give, and is no fair start for a comparison.
+
+Whatever the embedding, its features are centred and then divided by *one* number, so that they have
+unit variance on average. Dividing each by its own deviation would blow up the last ones, which
+carry mostly noise, to the size of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from capnets.errors import unknown
+from capnets.tasks.embeddings import cache
+from capnets.tasks.embeddings.base import FEATURES, Embedding, Features, scaled
+from capnets.tasks.embeddings.cnn import Cnn
+from capnets.tasks.embeddings.patches import Patches
+from capnets.tasks.embeddings.pca import Pca
+from capnets.tasks.files import Progress
+from capnets.tasks.images import Images
+
+__all__ = ["EMBEDDINGS", "FEATURES", "Embedding", "default_embedding", "embed"]
+
+EMBEDDINGS: dict[str, Callable[[], Embedding] | None] = {
+    "none": None,  # the pixels themselves
+    "pca": Pca,
+    "patches": Patches,
+    "cnn": Cnn,
+}
+
+CHUNK = 1000
+
+
+def default_embedding(source: str) -> str:
+    """What a source is embedded with if nothing is said: the digits are 64 pixels already."""
+    return "none" if source == "digits" else "patches"
+
+
+def embed(images: Images, embedding: str, *, progress: Progress | None = None) -> Features:
+    """The features of all images of a source, row for row, from the cache where it has them.
+
+    Parameters
+    ----------
+    images
+        The source.
+    embedding
+        One of `EMBEDDINGS`. `none` gives the pixels: 64 features for images of 8 x 8, otherwise
+        images of one channel (for networks that read images).
+    progress
+        Told how far the work is.
+    """
+    if embedding not in EMBEDDINGS:
+        raise unknown("embedding", embedding, EMBEDDINGS)
+    kind = EMBEDDINGS[embedding]
+    if kind is None:
+        return _pixels(images)
+    fresh = kind()
+    path = cache.place(images.name, embedding, fresh.parameters)
+    features = cache.load(path, rows=len(images.pixels))
+    if features is None:
+        features = _computed(images, fresh, progress)
+        about = {"source": images.name, "embedding": embedding, "parameters": fresh.parameters}
+        cache.save(path, features, about)
+    return features
+
+
+def _computed(images: Images, embedding: Embedding, progress: Progress | None) -> Features:
+    embedding.fit(images, progress=progress)
+    total = len(images.pixels)
+    features = np.empty((total, FEATURES), dtype=np.float32)
+    for start in range(0, total, CHUNK):
+        chunk = images.pixels[start : start + CHUNK]
+        features[start : start + CHUNK] = embedding.transform(chunk, white=images.white)
+        if progress:
+            progress(f"embedding {images.name}", min(start + CHUNK, total), total)
+    return _standardised(features, images.train)
+
+
+def _standardised(features: Features, train: int) -> Features:
+    seen = features[:train].astype(np.float64)
+    mean, deviation = seen.mean(0).astype(np.float32), np.float32(np.sqrt(seen.var(0).mean()))
+    standardised: Features = (features - mean) / deviation
+    return standardised
+
+
+def _pixels(images: Images) -> Features:
+    values = scaled(images.pixels, images.white)
+    if values[0].size == FEATURES:
+        return _standardised(values.reshape(-1, FEATURES), images.train)
+    # One mean for all pixels: neighbouring pixels must stay comparable.
+    seen = values[: images.train]
+    mean, deviation = seen.mean(dtype=np.float64), seen.std(dtype=np.float64)
+    values -= np.float32(mean)
+    values /= np.float32(deviation)
+    return values[:, None]
