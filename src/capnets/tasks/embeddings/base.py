@@ -1,0 +1,43 @@
+"""What an embedding is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capnets.tasks.files import Progress
+from capnets.tasks.images import Images
+
+__all__ = ["FEATURES", "Embedding", "Features", "Pixels", "scaled"]
+
+FEATURES = 64
+
+Pixels = NDArray[np.uint8]
+Features = NDArray[np.float32]
+
+
+class Embedding(ABC):
+    """A map from images to 64 features, fitted on training images."""
+
+    uses_classes: ClassVar[bool] = False
+    """Whether it is fitted with the classes of the training images."""
+
+    parameters: ClassVar[Mapping[str, int | float]]
+    """All that its output depends on, apart from the images; a cached result is known by them."""
+
+    @abstractmethod
+    def fit(self, images: Images, *, progress: Progress | None = None) -> Self:
+        """Learn from the training images alone."""
+
+    @abstractmethod
+    def transform(self, pixels: Pixels, *, white: int) -> Features:
+        """The features of some images: images x features."""
+
+
+def scaled(pixels: Pixels, white: int) -> Features:
+    """Pixels from 0 to 1."""
+    return pixels.astype(np.float32) / np.float32(white)

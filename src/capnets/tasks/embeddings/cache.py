@@ -1,0 +1,46 @@
+"""Features kept on disk: computed once, verified whenever they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from capnets.atomic import write_json, writing
+from capnets.tasks.embeddings.base import Features
+from capnets.tasks.files import cache_folder
+
+__all__ = ["load", "place", "save"]
+
+
+def place(source: str, embedding: str, parameters: Mapping[str, int | float]) -> Path:
+    """Where the features of a source are kept: other parameters, another place."""
+    key = json.dumps(dict(parameters), sort_keys=True).encode()
+    name = f"{source}-{embedding}-{hashlib.sha256(key).hexdigest()[:12]}.npy"
+    return cache_folder() / "embeddings" / name
+
+
+def save(path: Path, features: Features, about: Mapping[str, object]) -> None:
+    """Keep features, and beside them a note of what they are."""
+    with writing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, features, allow_pickle=False)
+    # The note comes last: without it, or with another checksum in it, the features do not count.
+    write_json(path.with_suffix(".json"), {**about, "sha256": _sha256(features)})
+
+
+def load(path: Path, *, rows: int) -> Features | None:
+    """What is kept, or None if that is nothing or not what was put there."""
+    try:
+        about = json.loads(path.with_suffix(".json").read_text())
+        features: Features = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    intact = len(features) == rows and _sha256(features) == about.get("sha256")
+    return features if intact else None
+
+
+def _sha256(features: Features) -> str:
+    return hashlib.sha256(np.ascontiguousarray(features).data).hexdigest()

@@ -1,0 +1,37 @@
+"""The first principal components of the pixels."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self, final
+
+import numpy as np
+
+from capnets.tasks.embeddings.base import FEATURES, Embedding, Features, Pixels, scaled
+from capnets.tasks.files import Progress
+from capnets.tasks.images import Images
+
+__all__ = ["Pca"]
+
+
+@final
+class Pca(Embedding):
+    """The first principal components of the pixels. No class is used, and nothing is random."""
+
+    parameters: ClassVar = {"version": 1, "features": FEATURES}
+
+    def fit(self, images: Images, *, progress: Progress | None = None) -> Self:
+        """Find the components, through the covariance of the pixels: exact, and quick for many."""
+        from sklearn.decomposition import PCA
+
+        self.pca_ = PCA(FEATURES, svd_solver="covariance_eigh")
+        self.pca_.fit(_rows(images.pixels[: images.train], images.white))
+        return self
+
+    def transform(self, pixels: Pixels, *, white: int) -> Features:
+        """Project on the components."""
+        features: Features = self.pca_.transform(_rows(pixels, white)).astype(np.float32)
+        return features
+
+
+def _rows(pixels: Pixels, white: int) -> Features:
+    return scaled(pixels, white).reshape(len(pixels), -1)
