@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,8 +66,9 @@ def order_sensitivity(
     Returns
     -------
     sensitivity
-        `mse`: the error under each random order; `mean`, `median` and `deviation` of these; `spread`: the
-        standard deviation over orders of the prediction of one set, averaged over sets.
+        `mse`: the error under each random order; `mean`, `median` and `deviation` of these;
+        `spread`: the standard deviation over orders of the prediction of one set, averaged over
+        sets.
     """
     if orders < 2:
         raise InputError(f"at least 2 orders are needed to compare, not {orders}")
@@ -89,6 +91,8 @@ def _read(model: SetModel, sets: Sets, size: int) -> Iterator[Batch]:
         raise InputError(f"batch_size must be at least 1, not {size}")
     model.eval()
     for batch in Batches(sets).epoch(size=size, bucket=True):
+        if not math.isfinite(batch.x.sum()):  # rarely: a sum is a quick first look
+            sets.check_finite()
         yield batch.to(model.unit.device)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capnets.errors import InputError
 from capnets.evaluate import evaluate, order_sensitivity
@@ -14,9 +14,12 @@ from capnets.models import ModelSpec, SetModel, parameters
 from capnets.runs import Run, RunConfig
 from capnets.sets import Sets
 from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make, parse_task
-from capnets.training.fit import fit
+from capnets.training.fit import History, fit, make_fabric
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 __all__ = ["chosen_sets", "measure_task", "task_of", "train_task"]
 
@@ -34,11 +37,15 @@ def train_task(
     resume: bool = False,
     force: bool = False,
     progress: Progress | None = None,
+    fabric: Fabric | None = None,
 ) -> Run:
     """Train a network on a set task into a run folder.
 
-    A finished run is returned as it is when `resume` is given; an unfinished one goes on with the same
-    bits as if it had never stopped.
+    A finished run is returned as it is when `resume` is given; an unfinished one goes on with the
+    same bits as if it had never stopped.
+
+    With a `fabric` of several processes (see `make_fabric`) the first of them starts the others,
+    writes the run and measures it; in the others the run that is returned is not finished.
     """
     spec = task if isinstance(task, TaskSpec) else task.spec
     config = RunConfig(
@@ -48,23 +55,19 @@ def train_task(
         data={"task": spec.to_dict()},
         priors=tuple(p.to_dict() for p in priors),
     )
+    fabric = fabric or make_fabric()
+    if not fabric.is_global_zero:  # the first process has made the run and holds its lock
+        fabric.launch()
+        _fit(run := Run(folder), task, fabric=fabric, priors=priors)
+        return run
     run = Run.create(folder, config, resume=resume, force=force)
     with run.lock():
         if run.finished:
             return run
-        sets = make(task) if isinstance(task, TaskSpec) else task
-        network = model.build(seed)
         began = time.perf_counter()
-        history = fit(
-            network,
-            sets.train,
-            sets.valid,
-            recipe=recipe,
-            seed=seed,
-            priors=priors,
-            checkpoint=run.checkpoint,
-            progress=progress,
-        )
+        fabric.launch()
+        sets = make(task) if isinstance(task, TaskSpec) else task
+        network, history = _fit(run, sets, fabric=fabric, priors=priors, progress=progress)
         run.write_history(history)
         run.write_weights(network)
         seconds = sum(line["seconds"] for line in history)
@@ -78,6 +81,30 @@ def train_task(
             }
         )
     return run
+
+
+def _fit(
+    run: Run,
+    task: TaskSpec | TaskSets,
+    *,
+    fabric: Fabric,
+    priors: Sequence[Prior],
+    progress: Progress | None = None,
+) -> tuple[SetModel, History]:
+    sets = make(task) if isinstance(task, TaskSpec) else task
+    network = run.config.model.build(run.config.seed)
+    history = fit(
+        network,
+        sets.train,
+        sets.valid,
+        recipe=run.config.recipe,
+        seed=run.config.seed,
+        priors=priors,
+        checkpoint=run.checkpoint,
+        progress=progress,
+        fabric=fabric,
+    )
+    return network, history
 
 
 def measure_task(model: SetModel, task: TaskSets) -> dict[str, Any]:

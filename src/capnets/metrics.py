@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def mse(y: Any, prediction: Any) -> float:
 
 def rmse(y: Any, prediction: Any) -> float:
     """Root of the mean squared error."""
-    return mse(y, prediction) ** 0.5
+    return math.sqrt(mse(y, prediction))
 
 
 def mae(y: Any, prediction: Any) -> float:
@@ -31,9 +32,13 @@ def mae(y: Any, prediction: Any) -> float:
 
 
 def r2(y: Any, prediction: Any) -> float:
-    """Share of the labels' variance that is explained; NaN when they do not vary."""
+    """Share of the labels' variance (of all outputs together) that is explained.
+
+    Where labels do not vary it is 1 for exact predictions and 0 for others, as in scikit-learn.
+    """
+    error = mse(y, prediction)
     variance = float(np.var(np.asarray(y, dtype=np.float64), axis=0).mean())
-    return 1 - mse(y, prediction) / variance if variance else float("nan")
+    return 1 - error / variance if variance else float(error == 0)
 
 
 def accuracy(y: Any, prediction: Any) -> float:

@@ -22,14 +22,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
-
-from capnets.atomic import write_bytes, write_json, write_text
+from capnets.atomic import write_json, write_text
 from capnets.errors import InputError
 from capnets.models import ModelSpec, SetModel
 from capnets.records import Record
 from capnets.training.recipe import Recipe
+from capnets.training.tensors import Damaged, read_tensors, write_tensors
 
 __all__ = ["Run", "RunConfig", "load", "versions"]
 
@@ -70,7 +68,8 @@ class RunConfig(Record):
         """Read what `to_dict` gave; refuse what a newer version wrote."""
         if values.get("format", 0) > FORMAT:
             raise InputError(
-                f"this run has format {values['format']}, this capnets reads up to {FORMAT}; upgrade it"
+                f"a newer capnets wrote this (format {values['format']}; "
+                f"this one reads up to {FORMAT}); upgrade it"
             )
         parts = {"model": ModelSpec.from_dict, "recipe": Recipe.from_dict}
         return super().from_dict({k: parts[k](v) if k in parts else v for k, v in values.items()})
@@ -96,35 +95,38 @@ class Run:
     ) -> Run:
         """Begin a run, go on with one, or (with `force`) replace one.
 
-        A finished run is never overwritten without `force`; an unfinished one is only taken up again
-        with `resume`, and only with the configuration that it was begun with.
+        A finished run is never overwritten without `force`; an unfinished one is only taken up
+        again with `resume`, and only with the configuration that it was begun with.
         """
         folder = Path(folder)
-        if force and (folder / "config.json").exists():
-            for name in cls.FILES:
-                (folder / name).unlink(missing_ok=True)
-        if not (folder / "config.json").exists():
-            if folder.is_dir() and any(not p.name.startswith(".") for p in folder.iterdir()):
-                raise InputError(f"{folder} exists and is not a run; choose another folder")
-            values = {**config.to_dict(), "versions": config.versions or versions()}
-            write_json(folder / "config.json", values)
-            return cls(folder)
-        run = cls(folder)
-        if run.finished and not resume:
-            raise InputError(f"{folder} holds a finished run; --force replaces it")
-        if not resume:
-            raise InputError(
-                f"{folder} holds an unfinished run; --resume goes on, --force starts over"
-            )
-        if run.config != config:
-            raise InputError(
-                f"{folder} was begun with other settings; resume with the same ones, or use --force"
-            )
-        return run
+        there = folder.iterdir() if folder.is_dir() else ()
+        strange = any(not path.name.startswith(".") for path in there)
+        if strange and not (folder / "config.json").exists():
+            raise InputError(f"{folder} exists and is not a run; choose another folder")
+        with _alone(folder):  # what another process is writing is not touched
+            _sweep(folder, ".*.part")  # left by a process that was killed while it wrote
+            if force:
+                _sweep(folder, *cls.RESULTS)
+            if force or not (folder / "config.json").exists():
+                values = {**config.to_dict(), "versions": config.versions or versions()}
+                write_json(folder / "config.json", values)
+                return cls(folder)._pinned()
+            run = cls(folder)._pinned()
+            if not resume:
+                raise InputError(
+                    f"{folder} holds a finished run; --force replaces it"
+                    if run.finished
+                    else f"{folder} holds an unfinished run; --resume goes on, --force starts over"
+                )
+            if run.config != RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))):
+                raise InputError(
+                    f"{folder} was begun with other settings; resume with the same ones, "
+                    "or use --force"
+                )
+            return run
 
-    FILES = (
-        "metrics.json", "checkpoint.safetensors", "weights.safetensors", "history.jsonl", "config.json",
-    )  # fmt: skip
+    #: What training writes beside the configuration, in the order in which it is removed.
+    RESULTS = ("metrics.json", "checkpoint*.safetensors", "weights.safetensors", "history.jsonl")
 
     @property
     def checkpoint(self) -> Path:
@@ -139,13 +141,18 @@ class Run:
     @cached_property
     def config(self) -> RunConfig:
         """What was trained, and how."""
-        return RunConfig.from_dict(self._json("config.json"))
+        values = self._json("config.json")
+        try:
+            return RunConfig.from_dict(values)
+        except InputError as error:
+            raise InputError(f"{self.folder / 'config.json'}: {error}") from error
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self._damaged("config.json", error) from error
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """What came of it."""
-        metrics: dict[str, Any] = self._json("metrics.json")
-        return metrics
+        return self._json("metrics.json")
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -162,8 +169,8 @@ class Run:
         path = self.folder / "weights.safetensors"
         model = self.config.model.build(seed=0)
         try:
-            model.load_state_dict(load_file(path))
-        except (OSError, SafetensorError, RuntimeError) as error:
+            model.load_state_dict(read_tensors(path)[0])
+        except (OSError, Damaged, RuntimeError) as error:
             raise self._damaged(path.name, error) from error
         return model.eval()
 
@@ -173,8 +180,7 @@ class Run:
 
     def write_weights(self, model: SetModel) -> None:
         """Write the weights that training ended with."""
-        tensors = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
-        write_bytes(self.folder / "weights.safetensors", save(tensors))
+        write_tensors(self.folder / "weights.safetensors", model.state_dict(), {})
         self.__dict__.pop("model", None)
 
     def finish(self, metrics: dict[str, Any]) -> None:
@@ -186,18 +192,23 @@ class Run:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep a second process from training into the same folder; ends with the process."""
-        with (self.folder / ".lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise InputError(f"another process is training into {self.folder}") from error
+        with _alone(self.folder):
+            if Run(self.folder).config != self.config:
+                raise InputError(f"another process has just replaced the run in {self.folder}")
             yield
 
-    def _json(self, name: str) -> Any:
+    def _pinned(self) -> Run:
+        _ = self.config  # read now: `lock` compares it with what is there by then
+        return self
+
+    def _json(self, name: str) -> dict[str, Any]:
         try:
-            return json.loads((self.folder / name).read_text())
+            values = json.loads((self.folder / name).read_text())
         except (OSError, ValueError) as error:
             raise self._damaged(name, error) from error
+        if not isinstance(values, dict):
+            raise self._damaged(name, ValueError("not a JSON object"))
+        return values
 
     def _damaged(self, name: str, error: Exception) -> InputError:
         if isinstance(error, FileNotFoundError):
@@ -207,6 +218,29 @@ class Run:
             )
         reason = str(error).splitlines()[0]
         return InputError(f"{self.folder / name} is damaged ({reason}); restore it or train again")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / ".lock").open("a")
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {folder}: {error.strerror}; choose another folder"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"another process is training into {folder}") from error
+        yield
+
+
+def _sweep(folder: Path, *patterns: str) -> None:
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
 
 
 def load(folder: str | Path) -> Run:

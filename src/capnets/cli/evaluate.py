@@ -54,8 +54,8 @@ def evaluate(
     if "orders" in result:
         o = result["orders"]
         typer.echo(
-            f"Order: MSE {o['mean']:.4g} ± {o['deviation']:.2g} over {len(o['mse'])} random orders; "
-            f"the prediction of a set moves by {o['spread']:.3g}."
+            f"Order: MSE {o['mean']:.4g} ± {o['deviation']:.2g} over {len(o['mse'])} random "
+            f"orders; the prediction of a set moves by {o['spread']:.3g}."
         )
 
 

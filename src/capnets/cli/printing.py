@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Json", "console", "epochs", "print_json", "print_table"]
+__all__ = ["Json", "console", "epochs", "print_json", "print_table", "stopping"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -59,7 +58,7 @@ def _text(value: Any) -> str:
 def epochs(
     title: str, total: int, *, quiet: bool = False
 ) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A progress bar over the epochs of a training, on standard error, with the time left."""
+    """Progress over the epochs of a training, on standard error: a bar, or lines in a log file."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -75,16 +74,31 @@ def epochs(
         TextColumn("validation error {task.fields[valid]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console(stderr=True), disable=quiet) as bar:
+    terminal = console(stderr=True)
+    lines = not quiet and not terminal.is_terminal
+    with Progress(*columns, console=terminal, disable=quiet or lines) as bar:
         task = bar.add_task(title, total=total, valid="…")
 
         def show(line: dict[str, Any]) -> None:
             valid = "-" if line["valid"] is None else f"{line['valid']:.4g}"
             bar.update(task, completed=line["epoch"], valid=valid)
-            if not quiet and not sys.stderr.isatty() and line["epoch"] % max(1, total // 10) == 0:
-                # No bar moves in a log file: say it in lines.
+            if lines and line["epoch"] % max(1, total // 10) == 0:
                 typer.echo(
                     f"{title}: epoch {line['epoch']}/{total}, validation error {valid}", err=True
                 )
 
         yield show
+
+
+@contextmanager
+def stopping(*, quiet: bool = False) -> Iterator[None]:
+    """Say how to go on when somebody stops a training."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not quiet:
+            typer.echo(
+                "Stopped. The same command with --resume goes on after the last finished epoch.",
+                err=True,
+            )
+        raise typer.Exit(130) from None

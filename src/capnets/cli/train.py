@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +22,9 @@ from capnets.cli.files import (
     columns,
     is_file,
 )
-from capnets.cli.printing import Json, epochs, print_json, print_table
+from capnets.cli.printing import Json, epochs, print_json, print_table, stopping
 from capnets.cli.train_file import train_file
+from capnets.errors import InputError
 
 __all__ = ["add_to", "train"]
 
@@ -55,14 +58,16 @@ def train(
         float, typer.Option(help="Of a file's sets: kept to measure the result.")
     ] = 0.2,
     hidden: Annotated[
-        int | None, typer.Option(help="Hidden dimensions. [default: 32; for files by their size]")
+        int | None,
+        typer.Option(min=1, help="Hidden dimensions. [default: 32; for files by their size]"),
     ] = None,
     layers: Annotated[
         int | None,
-        typer.Option(help="Layers of the encoder. [default: 3; for files by their size]"),
+        typer.Option(min=1, help="Layers of the encoder. [default: 3; for files by their size]"),
     ] = None,
     members: Annotated[
-        int | None, typer.Option(help="For files: networks to average. [default: by their size]")
+        int | None,
+        typer.Option(min=1, help="For files: networks to average. [default: by their size]"),
     ] = None,
     activation: Annotated[
         str | None,
@@ -73,23 +78,32 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help="fast, small, or paper (the paper's optimiser). [default: fast; for files by their size]"
+            help="fast, small, or paper (as published). [default: fast; for files by their size]"
         ),
     ] = None,
     n_epochs: Annotated[
         int | None, typer.Option("--epochs", help="[default: the recipe's]")
     ] = None,
     batch_size: Annotated[int | None, typer.Option(help="[default: the recipe's]")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="[default: the recipe's]")] = None,
+    learning_rate: Annotated[
+        str | None,
+        typer.Option(help="A number, or find: look for a good one. [default: the recipe's]"),
+    ] = None,
     patience: Annotated[
         int | None, typer.Option(help="Stop after so many epochs without a gain.")
     ] = None,
+    fixed_order: Annotated[
+        bool, typer.Option("--fixed-order", help="Do not reorder instances every epoch.")
+    ] = False,
     upper_bound: Annotated[
         float | None, typer.Option(help="Prior: no added value exceeds this.")
     ] = None,
     prior_weight: Annotated[float, typer.Option(help="Weight of the prior.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Of start weights, orders and sets.")] = 0,
-    threads: Annotated[int, typer.Option(help="Threads of the network's arithmetic.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the network's arithmetic.")] = 1,
+    devices: Annotated[
+        int, typer.Option(min=1, help="GPUs (or processes) that share every batch.")
+    ] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a run that is there.")] = False,
     as_json: Json = False,
@@ -99,6 +113,12 @@ def train(
 
     torch.set_num_threads(threads)
     if is_file(source):
+        for_tasks = {
+            "--batch-size": batch_size, "--learning-rate": learning_rate, "--patience": patience,
+            "--fixed-order": fixed_order, "--upper-bound": upper_bound, "--devices": devices > 1,
+        }  # fmt: skip
+        if given := [name for name, value in for_tasks.items() if value]:
+            raise InputError(f"{', '.join(given)}: for tasks only; for a file choose a --recipe")
         train_file(
             source,
             columns=columns(
@@ -117,6 +137,7 @@ def train(
     from capnets.experiment import train_task
     from capnets.models import ModelSpec
     from capnets.tasks import parse_task
+    from capnets.training.fit import make_fabric
     from capnets.training.priors import UpperBound
     from capnets.training.recipe import recipe as find_recipe
 
@@ -133,16 +154,26 @@ def train(
         recipe or "fast",
         epochs=n_epochs,
         batch_size=batch_size,
-        learning_rate=learning_rate,
+        learning_rate=None if learning_rate in (None, "find") else _number(learning_rate),
         patience=patience,
+        reshuffle=False if fixed_order else None,
     )
+    if learning_rate == "find":
+        how = replace(how, learning_rate=None)
     priors = [] if upper_bound is None else [UpperBound(weight=prior_weight, bound=upper_bound)]
     folder = out or Path("runs") / f"{task.name.replace(':', '-')}-{model}-{seed}"
-    with epochs(f"{model} on {task.name}", how.epochs, quiet=as_json) as progress:
+    # What starts the other processes would choose a number of threads, were there none here.
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    fabric = make_fabric(devices)
+    first = fabric.is_global_zero
+    title = f"{model} on {task.name}"
+    with stopping(quiet=not first), epochs(title, how.epochs, quiet=as_json or not first) as show:
         run = train_task(
             folder, task, network, recipe=how, seed=seed, priors=priors,
-            resume=resume, force=force, progress=progress,
+            resume=resume, force=force, progress=show, fabric=fabric,
         )  # fmt: skip
+    if not first:
+        return
     if as_json:
         print_json({"run": str(run.folder), **run.metrics})
         return
@@ -156,6 +187,13 @@ def train(
     )
     typer.echo(f"The run is in {run.folder} ({run.metrics['train_seconds']} s of training).")
     typer.echo(f"See what each instance added: capnets explain {run.folder}")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"a learning rate is a number or 'find', not {text!r}") from None
 
 
 def add_to(app: typer.Typer) -> None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from capnets.cli.printing import epochs, print_json, print_table
+from capnets.cli.printing import epochs, print_json, print_table, stopping
 
 if TYPE_CHECKING:
+    from capnets.runs import Run
     from capnets.tables import Columns
 
-__all__ = ["train_file"]
+__all__ = ["kind_of", "print_quality", "train_file"]
 
 
 def train_file(
@@ -30,28 +31,39 @@ def train_file(
 
     `settings` are those of the estimator, `how` says whether to resume or replace a run.
     """
-    from capnets.estimators import SetClassifier, SetRegressor
     from capnets.estimators.runs import train_run
     from capnets.training.recipe import RECIPES
 
-    kind = SetClassifier if classify or _names_classes(source, columns) else SetRegressor
-    estimator = kind(columns=columns, **settings)
+    estimator = kind_of(source, columns, classify=classify)(columns=columns, **settings)
     name = Path(source).stem
     folder = out or Path("runs") / f"{name}-{estimator.model}-{settings['random_state']}"
     total = estimator.epochs or RECIPES["small"].epochs
-    with epochs(f"{estimator.model} on {name}", total, quiet=as_json) as progress:
+    title = f"{estimator.model} on {name}"
+    with stopping(), epochs(title, total, quiet=as_json) as progress:
         run = train_run(folder, source, estimator, test_share=test_share, progress=progress, **how)
     if as_json:
         print_json({"run": str(run.folder), **run.metrics})
         return
+    print_quality(run)
+    typer.echo(f"The run is in {run.folder} ({run.metrics['total_seconds']} s).")
+    typer.echo(f"Use it: capnets predict {run.folder} FILE -o predictions.parquet")
+
+
+def print_quality(run: Run) -> None:
+    """What came of a run on a file."""
     parts = {k: run.metrics[k] for k in ("train", "test") if k in run.metrics}
     measures = list(next(iter(parts.values())))
     print_table(
         ["sets", "number", *measures],
         [(n, run.metrics[f"{n}_sets"], *(m.get(k) for k in measures)) for n, m in parts.items()],
     )
-    typer.echo(f"The run is in {run.folder} ({run.metrics['total_seconds']} s).")
-    typer.echo(f"Use it: capnets predict {run.folder} FILE -o predictions.parquet")
+
+
+def kind_of(source: str, columns: Columns | None, *, classify: bool) -> Any:
+    """The estimator for a file: a classifier if asked for, or if its target names classes."""
+    from capnets.estimators import SetClassifier, SetRegressor
+
+    return SetClassifier if classify or _names_classes(source, columns) else SetRegressor
 
 
 def _names_classes(source: str, columns: Columns | None) -> bool:

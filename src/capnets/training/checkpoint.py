@@ -1,23 +1,19 @@
-"""Checkpoints: all that training needs to go on with the same bits, in one file written atomically.
+"""Checkpoints: all that training needs to go on with the same bits, in one file.
 
-One safetensors file holds the weights now, the best weights so far and the optimiser's memory; what is
-not a tensor stands as JSON in its header. Random numbers need no place in it: every epoch draws from
-generators that are made from the seed and the number of the epoch.
+It holds the weights now, the best weights so far and the optimiser's memory. Random numbers need no
+place in it: every epoch draws from generators that are made from the seed and the epoch's number.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
-from capnets.atomic import write_bytes
 from capnets.errors import InputError
+from capnets.training.tensors import Damaged, read_tensors, write_tensors
 
 __all__ = ["Checkpoint"]
 
@@ -40,33 +36,29 @@ class Checkpoint:
         tensors |= {f"best.{k}": v for k, v in self.best.items()}
         for number, memory in self.optimizer["state"].items():
             tensors |= {f"optimizer.{number}.{k}": v for k, v in memory.items()}
-        header = {"format": FORMAT, "history": self.history, "about": self.about}
-        tensors = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
-        write_bytes(path, save(tensors, {"capnets": json.dumps(header)}))
+        write_tensors(
+            path, tensors, {"format": FORMAT, "history": self.history, "about": self.about}
+        )
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
         """Read what `write` wrote; a damaged file is named."""
         try:
-            with safe_open(path, "pt") as file:
-                header = json.loads((file.metadata() or {})["capnets"])
-                tensors = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError, KeyError, ValueError) as error:
+            tensors, header = read_tensors(path)
+            version, history, about = header["format"], header["history"], header["about"]
+        except (Damaged, KeyError, OSError) as error:
             raise InputError(
-                f"{path} is damaged ({error}); train again without --resume, or with --force"
+                f"{path} is damaged ({error}); remove it (for a run: --force) to start over"
             ) from error
-        if header["format"] > FORMAT:
+        if version > FORMAT:
             raise InputError(f"{path} was written by a newer version of capnets; upgrade to resume")
         state: dict[int, dict[str, Tensor]] = {}
-        for key, value in tensors.items():
-            kind, _, rest = key.partition(".")
-            if kind == "optimizer":
-                number, _, name = rest.partition(".")
-                state.setdefault(int(number), {})[name] = value
+        for key, value in _under("optimizer.", tensors).items():
+            number, _, name = key.partition(".")
+            state.setdefault(int(number), {})[name] = value
         return cls(
-            _under("model.", tensors), _under("best.", tensors), {"state": state},
-            header["history"], header["about"],
-        )  # fmt: skip
+            _under("model.", tensors), _under("best.", tensors), {"state": state}, history, about
+        )
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

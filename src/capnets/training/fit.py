@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +27,13 @@ from capnets.training.start import begin
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-__all__ = ["Diverged", "fit"]
+__all__ = ["Diverged", "fit", "make_fabric", "measure"]
 
 History = list[dict[str, Any]]
 
 
-class Diverged(RuntimeError):
-    """The loss became infinite or not a number."""
+class Diverged(InputError):  # noqa: N818
+    """The loss became infinite or not a number; the network has its best weights so far."""
 
 
 def fit(
@@ -50,8 +51,10 @@ def fit(
 ) -> History:
     """Train a network in place; it ends with the weights of the best epoch.
 
-    The same seed gives the same bits on the same machine, also when training was killed in between and
-    goes on from its checkpoint.
+    The same seed gives the same bits on the same machine with as many threads, also when training
+    was killed in between and goes on from its checkpoint. Where the network begins is the recipe's
+    business; one that is trained already goes on from its weights with
+    `Recipe(start="torch", scale=False)`.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ def fit(
     recipe
         How to train; the recipe `fast` by default.
     seed
-        Draws the order of sets and instances (start weights are the builder's business).
+        Draws the order of sets and instances, blanked features, and the recipe's start weights.
     loss
         `squared`, `absolute`, `logistic` or `softmax`.
     priors
@@ -77,28 +80,29 @@ def fit(
     Returns
     -------
     history
-        One line per epoch: epoch, train (mean loss in units), valid (loss in the labels' unit), rate,
-        seconds.
+        One line per epoch: epoch, train (mean loss, in units of the network), valid (loss, in the
+        unit of the labels), rate, seconds.
     """
     recipe = recipe or Recipe()
-    fabric = fabric or default_fabric()
+    fabric = fabric or make_fabric()
     task = _prepare(model, train, valid, loss)
     data = Batches(train)
-    steps_per_epoch = -(-(len(train) // fabric.world_size) // _share(recipe, fabric))
+    share = max(1, recipe.batch_size // fabric.world_size)
+    steps_per_epoch = -(-(len(train) // fabric.world_size) // share)
+    if not steps_per_epoch:
+        raise InputError(f"{len(train)} sets are too few for {fabric.world_size} processes")
 
-    saved = Checkpoint.read(checkpoint) if checkpoint and checkpoint.exists() else None
-    about = {"recipe": recipe.to_dict(), "seed": seed, "loss": loss}
+    about = {
+        "recipe": recipe.to_dict(), "seed": seed, "loss": loss, "sets": len(train),
+        "priors": [prior.to_dict() for prior in priors],
+    }  # fmt: skip
+    saved = _saved(model, checkpoint, about)
     if saved is None:
         begin(model, data, recipe, task, seed=seed)
         highest = recipe.learning_rate or find_rate(model, data, task, recipe, seed=seed)
         history: History = []
         best = _weights(model)
     else:
-        if {k: saved.about[k] for k in about} != about:
-            raise InputError(
-                f"{checkpoint} belongs to a training with another recipe, seed or loss"
-            )
-        model.load_state_dict(saved.model)
         highest, history, best = saved.about["highest"], saved.history, saved.best
 
     optimizer: torch.optim.Optimizer = torch.optim.AdamW(
@@ -114,60 +118,61 @@ def fit(
         if history and _patience_lost(history, recipe):
             break
         began = time.perf_counter()
-        shuffle, reorder = _generators(seed, epoch)
         network.train()
-        total = torch.zeros(())
+        total = torch.zeros((), device=fabric.device)
         batches = data.epoch(
-            size=_share(recipe, fabric),
-            shuffle=shuffle,
-            reorder=reorder if recipe.reshuffle else None,
+            size=share,
+            shuffle=_generator(seed, epoch, 0),
+            reorder=_generator(seed, epoch, 1) if recipe.reshuffle else None,
             share=(fabric.global_rank, fabric.world_size),
         )
-        for number, batch in enumerate(batches):
-            batch = batch.to(fabric.device)
-            step = epoch * steps_per_epoch + number
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.rate(step, recipe.epochs * steps_per_epoch, highest=highest)
-            if priors:
-                values = network.added_values(batch.x, batch.mask)
-                prediction = values.sum(1)
-            else:
-                prediction = network(batch.x, batch.mask)
-            assert batch.y is not None
-            objective = task(prediction, batch.y, unit=model.unit, weights=batch.weights)
-            total += objective.detach().cpu()
-            for prior in priors:
-                objective = objective + prior.penalty(model, batch, values)
-            optimizer.zero_grad()
-            fabric.backward(objective)
-            if recipe.clip is not None:
-                fabric.clip_gradients(
-                    network, optimizer, max_norm=recipe.clip, error_if_nonfinite=False
-                )
-            optimizer.step()
+        with _dropout(_generator(seed, epoch, 2 + fabric.global_rank), fabric.device):
+            for number, batch in enumerate(batches):
+                batch = batch.to(fabric.device)
+                step = epoch * steps_per_epoch + number
+                for group in optimizer.param_groups:
+                    group["lr"] = recipe.rate(
+                        step, recipe.epochs * steps_per_epoch, highest=highest
+                    )
+                if priors:
+                    values = network.added_values(batch.x, batch.mask)
+                    prediction = values.sum(1)
+                else:
+                    prediction = network(batch.x, batch.mask)
+                assert batch.y is not None
+                objective = task(prediction, batch.y, unit=model.unit, weights=batch.weights)
+                total += objective.detach()
+                for prior in priors:
+                    objective = objective + prior.penalty(model, batch, values)
+                optimizer.zero_grad()
+                fabric.backward(objective)
+                if recipe.clip is not None:
+                    fabric.clip_gradients(
+                        network, optimizer, max_norm=recipe.clip, error_if_nonfinite=False
+                    )
+                optimizer.step()
+        mean: Any = fabric.all_reduce(total, reduce_op="mean")
         line = {
             "epoch": epoch + 1,
-            "train": float(total) / steps_per_epoch,
+            "train": float(mean) / steps_per_epoch,
             "valid": None if valid is None else measure(model, valid, task),
             "rate": optimizer.param_groups[0]["lr"],
             "seconds": round(time.perf_counter() - began, 3),
         }
         if not np.isfinite([line["train"], line["valid"] or 0.0]).all():
+            model.load_state_dict(best)
             raise Diverged(
-                f"training diverged in epoch {epoch + 1} (loss {line['train']}); "
+                f"training diverged in epoch {epoch + 1} (loss {line['train']:g}); "
                 f"try a learning rate below {highest:g}, or gradient clipping"
             )
         history.append(line)
         if valid is None or line["valid"] <= min(h["valid"] for h in history):
             best = _weights(model)
         if checkpoint is not None and fabric.is_global_zero:
-            Checkpoint(
-                _weights(model),
-                best,
-                optimizer.state_dict(),
-                history,
-                {**about, "highest": highest},
-            ).write(checkpoint)
+            about["highest"] = highest
+            Checkpoint(_weights(model), best, optimizer.state_dict(), history, about).write(
+                checkpoint
+            )
         if progress is not None and fabric.is_global_zero:
             progress(line)
     model.load_state_dict(best)
@@ -191,32 +196,50 @@ def measure(model: SetModel, sets: Sets, loss: Loss) -> float:
     return total / weight
 
 
-def default_fabric() -> Fabric:
-    """One device of the best kind there is; mixed precision only where it pays."""
+def make_fabric(devices: int = 1) -> Fabric:
+    """Devices of the best kind there is; mixed precision only where it pays.
+
+    With several, `launch` of the result runs the program once more for every other device.
+    """
     from lightning_fabric import Fabric
 
-    gpu = torch.cuda.is_available()
-    return Fabric(accelerator="auto", devices=1, precision="bf16-mixed" if gpu else "32-true")
+    return Fabric(
+        accelerator="auto",
+        devices=devices,
+        strategy="ddp" if devices > 1 else "auto",
+        precision="bf16-mixed" if torch.cuda.is_available() else "32-true",
+    )
 
 
-@dataclass(frozen=True)
-class _Seeds:
-    """Streams of random numbers that never meet: one per purpose and epoch."""
-
-    seed: int
-    epoch: int
-
-    def generator(self, purpose: int) -> torch.Generator:
-        words = np.random.SeedSequence([self.seed, self.epoch, purpose]).generate_state(
-            1, np.uint64
-        )
-        return torch.Generator().manual_seed(int(words[0] >> 1))
+def _generator(*words: int) -> torch.Generator:
+    """Streams of random numbers that never meet: one per seed, epoch and purpose."""
+    seed = np.random.SeedSequence(words).generate_state(1, np.uint64)[0]
+    return torch.Generator().manual_seed(int(seed >> 1))
 
 
-def _generators(seed: int, epoch: int) -> tuple[torch.Generator, torch.Generator]:
-    seeds = _Seeds(seed, epoch)
-    torch.manual_seed(seeds.generator(2).initial_seed())  # dropout draws from torch's own generator
-    return seeds.generator(0), seeds.generator(1)
+@contextmanager
+def _dropout(generator: torch.Generator, device: torch.device) -> Iterator[None]:
+    """Let dropout, which knows torch's own generators only, draw from this one."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(generator.initial_seed())
+        yield
+
+
+def _saved(model: SetModel, path: Path | None, about: dict[str, Any]) -> Checkpoint | None:
+    """The checkpoint to go on from, if there is one; the network gets its weights."""
+    if path is None or not path.exists():
+        return None
+    saved = Checkpoint.read(path)
+    for key, value in json.loads(json.dumps(about)).items():
+        if saved.about.get(key, value) != value:
+            raise InputError(
+                f"{path} belongs to another training (its {key} differs); remove it to start over"
+            )
+    try:
+        model.load_state_dict(saved.model)
+    except RuntimeError as error:
+        raise InputError(f"{path} belongs to another network; remove it to start over") from error
+    return saved
 
 
 def _prepare(model: SetModel, train: Sets, valid: Sets | None, loss: str) -> Loss:
@@ -230,15 +253,21 @@ def _prepare(model: SetModel, train: Sets, valid: Sets | None, loss: str) -> Los
         if sets.y is None:
             raise InputError(f"the {name} sets have no labels")
         sets.check_finite()
+        if loss == "softmax" and not np.isin(sets.y, np.arange(model.outputs)).all():
+            raise InputError(
+                f"the {name} sets have labels that are no classes: with the loss 'softmax' they "
+                f"are whole numbers from 0 to {model.outputs - 1}"
+            )
+        if loss == "logistic" and not ((sets.y >= 0) & (sets.y <= 1)).all():
+            raise InputError(
+                f"the {name} sets have labels that are no shares: with the loss 'logistic' they "
+                "are from 0 to 1"
+            )
     if loss != "softmax" and train.outputs != model.outputs:
         raise InputError(
             f"sets have {train.outputs} labels each, the network gives {model.outputs}"
         )
     return LOSSES[loss]
-
-
-def _share(recipe: Recipe, fabric: Fabric) -> int:
-    return max(1, recipe.batch_size // fabric.world_size)
 
 
 def _patience_lost(history: History, recipe: Recipe) -> bool:

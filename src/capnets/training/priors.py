@@ -1,7 +1,7 @@
 """Priors: what is known about added values beforehand, as a penalty in training.
 
-Only a network that emits added values can be told such a thing. A prior of your own is any object with
-`penalty(model, batch, values)` and `to_dict()`; give it to `fit`.
+Only a network that emits added values can be told such a thing cheaply. A prior of your own is any
+object with `penalty(model, batch, values)` and `to_dict()`; give it to `fit`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class _Weighted(Record):
             raise InputError(f"the weight of a prior must not be negative, but is {self.weight}")
 
     def to_dict(self) -> dict[str, Any]:
+        """A JSON object that names the prior as `kind`."""
         return {"kind": next(k for k, v in PRIORS.items() if v is type(self)), **super().to_dict()}
 
     def _mean(self, excess: AddedValues, batch: Batch) -> Tensor:
@@ -53,6 +54,7 @@ class UpperBound(_Weighted):
     bound: float = 1.0
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
+        """The mean over instances, times the weight."""
         excess = torch.relu(values - self.bound) ** 2
         return self._mean(excess if self.bound >= 0 else _real(excess, batch), batch)
 
@@ -64,6 +66,7 @@ class LowerBound(_Weighted):
     bound: float = 0.0
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
+        """The mean over instances, times the weight."""
         return self._mean(_real(torch.relu(self.bound - values) ** 2, batch), batch)
 
 
@@ -72,6 +75,7 @@ class Sparse(_Weighted):
     """Few instances add anything: the mean absolute value is penalised."""
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
+        """The mean over instances, times the weight."""
         return self._mean(values.abs(), batch)
 
 

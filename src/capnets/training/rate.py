@@ -17,18 +17,27 @@ __all__ = ["find_rate"]
 def find_rate(
     model: SetModel, data: Batches, loss: Loss, recipe: Recipe, *, seed: int, steps: int = 100
 ) -> float:
-    """A highest learning rate for a one-cycle schedule: a third of where the smoothed loss is lowest.
+    """A highest learning rate for a schedule: a third of where the smoothed loss is lowest.
 
-    The network is tried out on a copy; it is not changed.
+    A copy of the network is tried out; the network itself and torch's random numbers stay as they
+    are.
     """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # for dropout, which draws from torch's own generator
+        return _lowest(deepcopy(model).train(), data, loss, recipe, seed=seed, steps=steps) / 3
+
+
+def _lowest(
+    trial: SetModel, data: Batches, loss: Loss, recipe: Recipe, *, seed: int, steps: int
+) -> float:
     lowest, highest = 1e-5, 0.3
-    trial = deepcopy(model).train()
-    optimizer = torch.optim.Adam(trial.parameters())
+    optimizer = torch.optim.AdamW(trial.parameters(), weight_decay=recipe.weight_decay)
     shuffle = torch.Generator().manual_seed(seed)
     smoothed, best, found = 0.0, float("inf"), lowest
     number = 0
     while number < steps:
         for batch in data.epoch(size=recipe.batch_size, shuffle=shuffle):
+            batch = batch.to(trial.unit.device)
             rate = lowest * (highest / lowest) ** (number / (steps - 1))
             for group in optimizer.param_groups:
                 group["lr"] = rate
@@ -45,5 +54,5 @@ def find_rate(
             if number > 5 and corrected < best:
                 best, found = corrected, rate
             if number == steps or not corrected < 4 * best:
-                return found / 3
-    return found / 3
+                return found
+    return found

@@ -52,7 +52,8 @@ def draw_weights(model: SetModel, generator: torch.Generator) -> None:
                     gain = 2**0.5 if isinstance(after, nn.ReLU) else 1.0
                     deviation = gain * layer.in_features**-0.5
                     nn.init.normal_(layer.weight, std=deviation, generator=generator)
-                    nn.init.zeros_(layer.bias)
+                    if layer.bias is not None:
+                        nn.init.zeros_(layer.bias)
         elif isinstance(module, Cell):
             module.draw_weights(generator)
 
