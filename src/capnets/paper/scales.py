@@ -18,7 +18,7 @@ _FASHION = ("UC", "TriC")
 _REVIEWS, _SENTENCES = "womens-clothing", "minilm"
 PAPER_SETS = 100_000
 # How images become vectors, without labels of instances. The paper does not say how.
-EMBEDDING = "pca"
+EMBEDDING = "patches"
 # The only learning rate of the paper's experiments outside its search.
 PAPER_RATE = 0.001
 
