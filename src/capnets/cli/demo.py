@@ -29,14 +29,17 @@ def demo(
         print_json(result.to_dict())
         return
     print_table(
-        ["network", "mean squared error", "right after rounding", "error of added values"],
-        [(r.model, r.mse, f"{r.accuracy:.1%}", r.added_value_error) for r in result.networks],
+        ["network", "squared error", "right", "error of added values", "error, seen digits"],
+        [
+            (r.model, r.mse, f"{r.accuracy:.0%}", r.added_value_error, r.mse_seen)
+            for r in result.networks
+        ],
+        title="On new sets of digits that neither network was trained on:",
     )
     print_table(
         ["digit", "added value", "expected", "running sum"],
         [(i.digit, i.added_value, i.expected, i.running_sum) for i in result.example],
-        title=f"A set of {len(result.example)} digits, read one after another by the C-GRU "
-        f"(label {result.label:g})",
+        title=f"One of these sets, read digit by digit by the C-GRU (label {result.label:g}):",
     )
     console().print(f"The same with pictures: {result.page}")
 
