@@ -21,6 +21,7 @@ from capnets.cli import (
     reproduce,
     tasks,
     train,
+    tune,
 )
 from capnets.errors import InputError
 
@@ -34,7 +35,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, models, tasks, data, train, predict, evaluate, explain, reproduce, report):
+for command in (
+    demo, models, tasks, data, train, predict, evaluate, explain, tune, reproduce, report,
+):  # fmt: skip
     command.add_to(app)
 
 

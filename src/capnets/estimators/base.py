@@ -122,7 +122,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         sets = replace(given.sets, y=numbers.astype(np.float32), weights=None)
         sets = weighted(sets, *weights)
         sets.check_finite()
-        preset = preset_for(len(sets))
+        preset = preset_for(len(sets), sets.in_features)
         self.schema_ = given.schema
         self.n_features_in_ = sets.in_features
         if sets.feature_names is not None:

@@ -21,7 +21,10 @@ from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tables import hold_out
 
-__all__ = ["evaluate_run", "load_estimator", "train_run"]
+__all__ = ["TEST_SHARE", "evaluate_run", "held_out", "load_estimator", "train_run"]
+
+#: Of the sets of a table: kept to measure the result.
+TEST_SHARE = 0.2
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -31,7 +34,7 @@ def train_run(
     X: Any,
     estimator: SetEstimator,
     *,
-    test_share: float = 0.2,
+    test_share: float = TEST_SHARE,
     resume: bool = False,
     force: bool = False,
     progress: Progress | None = None,
@@ -58,7 +61,7 @@ def train_run(
     sets = estimator._plan(given, None)
     test = None
     if test_share:
-        given, test = _without_test(estimator, given, sets, test_share)
+        given, test = held_out(estimator, given, sets, test_share)
         sets = estimator._plan(given, None)
     about = {"source": str(X) if isinstance(X, str | Path) else type(X).__name__}
     config = estimator._config(**about, sets=len(sets), test_share=test_share)
@@ -127,9 +130,10 @@ def _numbered(estimator: SetEstimator, given: Given) -> Sets:
     return replace(sets, y=np.searchsorted(estimator.classes_, y).astype(np.float32))
 
 
-def _without_test(
-    estimator: SetEstimator, given: Given, sets: Sets, share: float
+def held_out(
+    estimator: SetEstimator, given: Given, sets: Sets, share: float = TEST_SHARE
 ) -> tuple[Given, Sets]:
+    """What stays for training, and labelled sets to measure the result on."""
     numbered = replace(given.sets, ids=np.arange(len(sets)))
     seed = estimator.seed_
     strata = estimator._strata(sets)
