@@ -1,11 +1,15 @@
 """The networks that the benchmarks of explanations use: trained once, then kept in runs/explain.
 
     python benchmarks/explain_networks.py        # train all that are missing
+
+They are trained on sets of one to ten of scikit-learn's digits. A network that has only ever seen
+sets of ten can be right about them and wrong about their parts, and explanations ask for parts.
 """
 
 from __future__ import annotations
 
 import time
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -13,34 +17,42 @@ import torch
 from capnets.experiment import train_task
 from capnets.models import ModelSpec
 from capnets.runs import Run
-from capnets.tasks import TaskSets, TaskSpec, make, parse_task
+from capnets.sets import Sets
+from capnets.tasks import TaskSets, make, parse_task
 from capnets.training.recipe import recipe
 
 FOLDER = Path("runs/explain")
-EPOCHS = 40
+RECIPE = recipe("fast", epochs=20, batch_size=100)
 NETWORKS = [
     *[(task, "c-gru") for task in ("US", "WTri", "UC", "US+S")],
     *[(task, model) for task in ("US", "WTri") for model in ("gru", "deepset", "attention")],
 ]
-_drawn: dict[TaskSpec, TaskSets] = {}
 
 
-def task_sets(name: str) -> TaskSets:
-    """The sets of a task on scikit-learn's digits: 40,000 to train with, ten instances each."""
-    spec = parse_task(f"{name}:digits", sets=40_000, valid_sets=2_000, test_sets=2_000)
-    if spec not in _drawn:
-        _drawn[spec] = make(spec)
-    return _drawn[spec]
+@cache
+def training_sets(task: str) -> TaskSets:
+    """Sets of one to ten digits."""
+    sizes = range(1, 11)
+    spec = parse_task(f"{task}:digits", sizes=sizes, sets=20_000, valid_sets=2_000, test_sets=2_000)
+    return make(spec)
+
+
+@cache
+def explained_sets(task: str, many: int) -> tuple[TaskSets, Sets]:
+    """New sets of ten digits, of the same pictures."""
+    drawn = make(parse_task(f"{task}:digits", sets=1, valid_sets=1, test_sets=many, seed=1))
+    return drawn, drawn.test
 
 
 def trained(task: str, model: str) -> Run:
     """The run of a network; trained now if it is not there or not complete."""
+    folder = FOLDER / f"{task.lower()}-{model}"
     return train_task(
-        FOLDER / f"{task.lower()}-{model}",
-        task_sets(task),
+        folder,
+        training_sets(task),
         ModelSpec(model),
-        recipe=recipe("fast", epochs=EPOCHS),
-        resume=(FOLDER / f"{task.lower()}-{model}" / "config.json").exists(),
+        recipe=RECIPE,
+        resume=(folder / "config.json").exists(),
     )
 
 

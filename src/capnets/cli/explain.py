@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.explain_file import explain_file
-from capnets.cli.printing import Json, print_json, print_table
+from capnets.cli.printing import Json, console, print_json
 
 __all__ = ["add_to", "explain"]
 
@@ -17,48 +16,37 @@ def explain(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     file: Annotated[str | None, typer.Argument(help="The sets, for a run on a file.")] = None,
     sets: Annotated[str, typer.Option(help="Which sets: numbers with commas between.")] = "0",
+    orders: Annotated[
+        int | None, typer.Option(help="Average over so many random orders.", min=1)
+    ] = None,
+    method: Annotated[str, typer.Option(help="added or shapley.")] = "added",
+    output: Annotated[str | None, typer.Option(help="Which label or class, if several.")] = None,
+    show: Annotated[
+        str | None, typer.Option(help="The file's column that says what an instance is.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the random orders.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Show instance by instance what was added, and what was expected."""
-    if file is not None:
-        explain_file(run, file, sets, as_json=as_json)
-        return
-    from capnets.evaluate import added_values
-    from capnets.experiment import chosen_sets, task_of
-    from capnets.runs import load
+    """Show instance by instance what was added, and what was expected where that is known."""
+    from capnets.atomic import write_text
+    from capnets.explain.pictures.terminal import terminal_table
+    from capnets.report.explanation import explain_run
 
-    trained = load(run)
-    task = task_of(trained)
-    chosen = chosen_sets(task.test, sets)
-    values, expected = added_values(trained.model, chosen), task.expected(chosen)
-    classes, names = task.classes(chosen), sets.split(",")
-    answer = []
-    for k, name in enumerate(names):
-        part = slice(chosen.offsets[k], chosen.offsets[k + 1])
-        answer.append(
-            {
-                "set": int(name),
-                "prediction": float(values[part].sum()),
-                "label": float(chosen.y[k]),
-                "instances": [
-                    {"class": int(c), "added_value": float(v), "expected": float(e)}
-                    for c, v, e in zip(classes[part], values[part], expected[part], strict=True)
-                ],
-            }
-        )
+    found = explain_run(
+        run, file, sets=sets, method=method, orders=orders, seed=seed, output=output, show=show
+    )
+    if html is not None:
+        write_text(html, found.page())
     if as_json:
-        print_json(answer)
+        print_json(found.to_list())
         return
-    for one in answer:
-        running = 0.0
-        rows = []
-        for number, i in enumerate(one["instances"], 1):
-            running += i["added_value"]
-            rows.append((number, i["class"], i["added_value"], i["expected"], running))
-        title = f"Set {one['set']}: predicted {one['prediction']:.2f}, label {one['label']:g}"
-        print_table(
-            ["instance", "class", "added value", "expected", "running sum"], rows, title=title
-        )
+    console().print(found.about)
+    console().print(found.explanation.meaning)
+    for k in range(len(found.explanation)):
+        console().print(terminal_table(found.explanation, k, look=found.look))
+    if html is not None:
+        console().print(f"The page: {html}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -31,7 +31,7 @@ def terminal_table(explanation: Explanation, k: int, *, look: Look | None = None
     looks = checked(look, explanation)
     start = explanation.stretch(k).start
     table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, title=escape(_title(shown)), title_justify="left", expand=False
+        box=box.SIMPLE_HEAD, pad_edge=False, title=escape(_title(shown)), title_justify="left"
     )
     named = not isinstance(looks, Features | Pictures) or looks.names is not None
     known = {

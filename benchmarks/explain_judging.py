@@ -1,0 +1,148 @@
+"""Which explanations are right, and what they cost: all methods where the truth is known.
+
+    python benchmarks/explain_judging.py    # writes results/explain/judging.{json,md,html}
+
+Two truths are asked for: what each instance adds in the given order, and its Shapley value. Every
+method is held against the one that it claims to tell.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from explain_networks import explained_sets, trained
+
+from capnets.atomic import write_json, write_text
+from capnets.explain import Explanation, added_values, curve, judge, shapley_values
+from capnets.explain.peers import attention_weights, captum_shapley, gradient_times_input
+from capnets.explain.pictures.figures import curves
+from capnets.explain.pictures.rows import number
+from capnets.models import SetModel
+from capnets.runs import versions
+
+OUT = Path("results/explain")
+TASKS = ("US", "WTri")
+MANY, ORDERS = 500, 32
+TRUTHS = GIVEN, SHAPLEY = "given order", "Shapley"
+
+
+def methods(task: str) -> Iterator[tuple[str, str, SetModel, Explanation]]:
+    """Method, the truth it is held against, network, explanation."""
+    _, sets = explained_sets(task, MANY)
+    nets = {n: trained(task, n).model for n in ("c-gru", "gru", "deepset", "attention")}
+    in_order = {"C-GRU: added values": "c-gru", "GRU: prefix differences": "gru"}
+    for name, net in {**in_order, "DeepSet: prefix differences": "deepset"}.items():
+        yield name, GIVEN, nets[net], added_values(nets[net], sets)
+    capacity = nets["c-gru"]
+    averaged = added_values(capacity, sets, orders=ORDERS)
+    yield f"C-GRU: added values, {ORDERS} orders", SHAPLEY, capacity, averaged
+    for label, net in {"C-GRU": "c-gru", "GRU": "gru", "DeepSet": "deepset"}.items():
+        found = shapley_values(nets[net], sets, orders=ORDERS)
+        yield f"{label}: Shapley, {ORDERS} orders", SHAPLEY, nets[net], found
+    yield "C-GRU: Shapley, exact", SHAPLEY, capacity, shapley_values(capacity, sets)
+    found = captum_shapley(capacity, sets, orders=ORDERS)
+    yield f"C-GRU: Shapley by captum, {ORDERS} orders", SHAPLEY, capacity, found
+    for label, net in {"C-GRU": "c-gru", "DeepSet": "deepset"}.items():
+        found = gradient_times_input(nets[net], sets)
+        yield f"{label}: gradient times input", SHAPLEY, nets[net], found
+    found = attention_weights(nets["attention"], sets)
+    yield "Attention: weights times prediction", SHAPLEY, nets["attention"], found
+
+
+def judged(task: str) -> tuple[list[dict[str, Any]], str]:
+    """The rows of a task, and its deletion curves as a picture."""
+    drawn, sets = explained_sets(task, MANY)
+    function, classes = drawn.spec.set_function, drawn.classes(sets)
+    truths = {
+        GIVEN: function.added_values(classes, sets.offsets),
+        SHAPLEY: function.shapley(classes, sets.offsets),
+    }
+    rows, drops = [], {}
+    for name, truth, model, explanation in methods(task):
+        explanation = explanation.expecting(truths[truth])
+        quality = judge(model, sets, explanation)
+        rows.append(
+            {"method": name, "truth": truth, **{k: round(v, 4) for k, v in quality.items()}}
+        )
+        if name.startswith("C-GRU") and "captum" not in name:
+            drops[name.removeprefix("C-GRU: ")] = curve(model, sets, explanation)
+        print(task, rows[-1], flush=True)
+    buffer = io.BytesIO()
+    curves(drops).savefig(buffer, format="svg")
+    return rows, "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+ABOUT = f"""\
+Networks trained on sets of one to ten of scikit-learn's digits, from labels of whole sets alone;
+{MANY} new sets of ten explained. *Error*: mean absolute distance from the truth named, in the unit
+of the label. *Rank agreement*: Somers' D with the truth (1: every pair of instances ranked right).
+*Completeness gap*: how far the values miss the prediction in sum. *Deletion*, *insertion*: area
+over and under the curve of the network's own prediction while the most valued instances are really
+taken out or put in (higher is better; only methods on the same network can be compared). *Passes*:
+sets that the network has to read for one explained set."""
+
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Explanations judged</title><link rel="icon" href="data:,"><style>
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:76rem}
+body{color:#1b1f24;background:#fff}p{max-width:52rem}h1{font-size:1.5rem}.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}
+th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #d5dae0;white-space:nowrap}
+th:nth-child(-n+2),td:nth-child(-n+2){text-align:left}.best{font-weight:700;background:#e3f0f8}
+th:first-child,td:first-child{position:sticky;left:0;background:#fff}
+@media(max-width:34rem){th:first-child,td:first-child{white-space:normal;min-width:8rem}}
+img{max-width:100%;margin:1rem 0}</style></head><body><h1>Explanations judged</h1><p>ABOUT</p>
+TABLES</body></html>
+"""
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """The tables as Markdown."""
+    text = f"# Explanations judged\n\n`python benchmarks/explain_judging.py`. {ABOUT}\n"
+    for task, rows in result["tasks"].items():
+        head = list(rows[0])
+        text += f"\n## {task}\n\n| " + " | ".join(head) + " |\n|" + "---|" * len(head) + "\n"
+        for row in rows:
+            text += "| " + " | ".join(cell(row[name]) for name in head) + " |\n"
+    return text
+
+
+def page(result: dict[str, Any], pictures: dict[str, str]) -> str:
+    """The tables and curves as one HTML file; the smallest error for each truth stands out."""
+    tables = ""
+    for task, rows in result["tasks"].items():
+        least = {truth: min(r["error"] for r in rows if r["truth"] == truth) for truth in TRUTHS}
+        head = "".join(f"<th>{name}</th>" for name in rows[0])
+        body = ""
+        for row in rows:
+            best = {"error": " class=best"} if row["error"] == least[row["truth"]] else {}
+            cells = (f"<td{best.get(name, '')}>{cell(v)}</td>" for name, v in row.items())
+            body += f"<tr>{''.join(cells)}</tr>"
+        tables += f"<h2>{task}</h2><div class=scroll><table><thead><tr>{head}</tr></thead>"
+        tables += f"<tbody>{body}</tbody></table></div><img src='{pictures[task]}' "
+        tables += f"alt='deletion curves of {task}'>"
+    about = re.sub(r"\*(.*?)\*", r"<i>\1</i>", ABOUT)
+    return PAGE.replace("ABOUT", about).replace("TABLES", tables)
+
+
+def cell(value: Any) -> str:
+    """A table cell."""
+    return value if isinstance(value, str) else number(value)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    result: dict[str, Any] = {"sets": MANY, "versions": versions(), "tasks": {}}
+    pictures = {}
+    for task in TASKS:
+        result["tasks"][task], pictures[task] = judged(task)
+    write_json(OUT / "judging.json", result)
+    write_text(OUT / "judging.md", markdown(result))
+    write_text(OUT / "judging.html", page(result, pictures))
+    print(markdown(result))

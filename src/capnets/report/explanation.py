@@ -1,0 +1,193 @@
+"""From a run to an explanation that can be shown: the network, the sets, and how they look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError, unknown
+from capnets.estimators.averaging import choose_orders
+from capnets.estimators.runs import load_estimator
+from capnets.experiment import chosen_sets, task_of
+from capnets.explain import Explanation, Orders, added_values, shapley_values
+from capnets.explain.pictures.looks import Features, Look, Pictures, Texts, look_of
+from capnets.models.base import SetModel
+from capnets.runs import Run
+from capnets.sets import Array, Sets
+from capnets.tables.sources import open_source
+from capnets.tasks import TaskSets
+
+__all__ = ["METHODS", "Explained", "explain_run"]
+
+METHODS = {
+    "added": "added values, in the given order or averaged over orders",
+    "shapley": "Shapley values by real removal; exact unless a number of orders is given",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """An explanation with what is needed to show it.
+
+    Parameters
+    ----------
+    explanation
+        The numbers.
+    look
+        What the instances look like.
+    title, about
+        What the page is called, and where it comes from.
+    """
+
+    explanation: Explanation
+    look: Look
+    title: str
+    about: str
+
+    def page(self) -> str:
+        """The HTML page."""
+        return self.explanation.to_html(look=self.look, title=self.title, about=self.about)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """One JSON object per set, with one per instance in it."""
+        frame = self.explanation.to_frame().drop(columns=["set", "instance", "prediction"])
+        frame = frame.rename(columns={"value": "added_value"}).drop(
+            columns="label", errors="ignore"
+        )
+        named = isinstance(self.look, Texts) or self.look.names is not None
+        answer = []
+        for k in range(len(self.explanation)):
+            own = self.explanation.stretch(k)
+            instances = [
+                {**({"name": self.look.label(place)} if named else {}), **numbers}
+                for place, numbers in enumerate(frame[own].to_dict("records"), own.start)
+            ]
+            labels = self.explanation.labels
+            answer.append(
+                {
+                    "set": self.explanation.name(k),
+                    "prediction": float(self.explanation.predictions[k]),
+                    **({} if labels is None else {"label": float(labels[k])}),
+                    "instances": instances,
+                }
+            )
+        return answer
+
+
+def explain_run(
+    folder: str | Path,
+    file: str | Path | None = None,
+    *,
+    sets: str = "0",
+    method: str = "added",
+    orders: int | None = None,
+    seed: int = 0,
+    output: str | None = None,
+    show: str | None = None,
+) -> Explained:
+    """Explain some sets with the network of a run.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    file
+        The sets, for a run on a file; a run on a task draws its own test sets.
+    sets
+        Which sets: numbers with commas between.
+    method
+        `added` or `shapley`.
+    orders
+        How many random orders to average over; None: one (the given) for a task, as many as the run
+        predicts with for a file, exact values for `shapley`.
+    seed
+        What random orders are drawn from.
+    output
+        Which label or class, by its name; needed only when there are several.
+    show
+        The column of the file that says what an instance is: its text, or its name.
+    """
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    run = Run(folder)
+    if file is None:
+        if show is not None or output is not None:
+            raise InputError("a set task has one label, and shows its pictures")
+        return _explain_task(run, sets, method, orders, seed)
+    estimator = load_estimator(folder)
+    chosen = chosen_sets(estimator._read(str(file)).sets, sets)
+    names = estimator.output_names()
+    if output is not None and output not in names:
+        raise unknown("output", output, names)
+    number = None if output is None else names.index(output)
+    if number is None and len(names) > 1:
+        raise InputError(f"this run has several outputs; say which one: {', '.join(names)}")
+    averaged = choose_orders(estimator.model_, orders or estimator.n_orders_)
+    if averaged.kind == "random":
+        averaged = replace(averaged, seed=seed)
+    found = _explain(estimator.model_, chosen, method, orders, averaged, seed, output=number)
+    target = "" if number is None else f" to {names[number]}"
+    return Explained(
+        _named(found, sets) if chosen.ids is None else found,
+        _look(chosen, file, show),
+        f"What each instance adds{target}",
+        f"{Path(file).name}, network {run.config.model.name}",
+    )
+
+
+def _explain_task(run: Run, numbers: str, method: str, orders: int | None, seed: int) -> Explained:
+    task: TaskSets = task_of(run)
+    chosen = chosen_sets(task.test, numbers)
+    averaged = Orders() if orders is None else Orders.random(orders, seed=seed)
+    found = _explain(run.model, chosen, method, orders, averaged, seed)
+    classes = task.classes(chosen)
+    in_one_order = method == "added" and orders is None
+    function = task.spec.set_function
+    truth = function.added_values if in_one_order else function.shapley
+    look = Pictures(task.pictures(chosen), task.images.white, tuple(str(c) for c in classes))
+    spec = task.spec
+    return Explained(
+        _named(found.expecting(truth(classes, chosen.offsets)), numbers),
+        look,
+        "What each picture adds",
+        f"{spec.name}, {spec.protocol} pictures, network {run.config.model.name}: "
+        f"a set is worth the {function.formula}.",
+    )
+
+
+def _explain(
+    model: SetModel, sets: Sets, method: str, orders: int | None, averaged: Orders, seed: int,
+    *, output: int | None = None,
+) -> Explanation:  # fmt: skip
+    if method == "shapley":
+        return shapley_values(model, sets, orders=orders, seed=seed, output=output)
+    return added_values(model, sets, orders=averaged, output=output)
+
+
+def _named(explanation: Explanation, numbers: str) -> Explanation:
+    return replace(explanation, ids=tuple(n.strip() for n in numbers.split(",")))
+
+
+def _look(sets: Sets, file: str | Path, column: str | None) -> Look:
+    plain = look_of(sets)
+    if column is None:
+        rows = tuple(f"row {row}" for row in sets.index)
+        return replace(plain, names=rows) if isinstance(plain, Features) else plain
+    shown = _column(file, column, sets.index)
+    if np.mean([len(text) for text in shown]) > 20 or not isinstance(plain, Features):
+        return Texts(shown)
+    return replace(plain, names=shown)
+
+
+def _column(file: str | Path, column: str, rows: Array) -> tuple[str, ...]:
+    """The texts of a column in some rows of a table."""
+    source = open_source(str(file))
+    if column not in source.names:
+        raise unknown("column", column, source.names)
+    texts: list[Any] = []
+    for batch in source.batches([column]):
+        texts += batch.column(0).to_pylist()
+    return tuple("" if texts[r] is None else str(texts[r]) for r in rows)

@@ -1,0 +1,128 @@
+"""From a run to a page: tasks, tables of one's own, text; and the command that does it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from capnets.cli import app
+from capnets.errors import InputError
+from capnets.estimators import SetRegressor
+from capnets.estimators.runs import train_run
+from capnets.experiment import train_task
+from capnets.explain.pictures.looks import Features, Pictures, Texts
+from capnets.models import ModelSpec
+from capnets.report.explanation import explain_run
+from capnets.tables import Columns
+from capnets.tasks import parse_task
+from capnets.training.recipe import recipe
+
+
+@pytest.fixture(scope="module")
+def task_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("task") / "run"
+    spec = parse_task("US:digits", sets=200, valid_sets=20, test_sets=30)
+    train_task(folder, spec, ModelSpec("c-gru"), recipe=recipe("fast", epochs=1))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def baskets(tmp_path_factory):
+    """A file of baskets, with what each item is, and a run on it."""
+    folder = tmp_path_factory.mktemp("file")
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 5, size=60)
+    frame = pd.DataFrame({"basket": np.repeat(np.arange(60), sizes)})
+    frame["price"] = rng.uniform(1, 9, size=len(frame)).round(2)
+    frame["weight"] = rng.uniform(0, 2, size=len(frame)).round(2)
+    frame["worth"] = frame.groupby("basket")["price"].transform("sum")
+    frame["item"] = [f"item {n}" for n in range(len(frame))]
+    frame["sentence"] = [f"This is what was said about item {n}." for n in range(len(frame))]
+    frame.to_csv(folder / "baskets.csv", index=False)
+    columns = Columns(set="basket", target="worth", features=("price", "weight"))
+    estimator = SetRegressor("c-gru", columns=columns, epochs=1, random_state=0)
+    train_run(folder / "run", folder / "baskets.csv", estimator)
+    return folder / "run", folder / "baskets.csv", frame
+
+
+def test_task_shows_pictures_and_the_truth(task_run):
+    found = explain_run(task_run, sets="0,5,17")
+    assert isinstance(found.look, Pictures)
+    assert found.explanation.ids == ("0", "5", "17")
+    names = np.array(found.look.names, dtype=int)
+    first = names[:10]
+    assert found.explanation.expected[:10].sum() == sum(set(first)) == found.explanation.labels[0]
+    assert "unique-sum:digits" in found.page()
+    assert "sum of c over the classes c present" in found.page()
+
+
+def test_averaged_and_shapley_are_held_against_the_closed_form(task_run):
+    averaged = explain_run(task_run, sets="3", orders=4)
+    exact = explain_run(task_run, sets="3", method="shapley")
+    sampled = explain_run(task_run, sets="3", method="shapley", orders=2)
+    assert averaged.explanation.expected.tolist() == exact.explanation.expected.tolist()
+    names = list(averaged.look.names)
+    assert averaged.explanation.expected[0] == int(names[0]) / names.count(names[0])
+    assert exact.explanation.exact
+    assert not sampled.explanation.exact
+    assert averaged.explanation.orders.count == 4
+
+
+def test_file_shows_features_names_or_sentences(baskets):
+    run, file, frame = baskets
+    found = explain_run(run, file, sets="2,4")
+    assert isinstance(found.look, Features)
+    assert found.look.columns == ("price", "weight")
+    rows = np.flatnonzero(frame["basket"].isin([2, 4]))
+    assert found.look.names == tuple(f"row {r}" for r in rows)
+    assert found.explanation.ids == ("2", "4")
+    items = explain_run(run, file, sets="2,4", show="item")
+    assert items.look.names == tuple(frame["item"][rows])
+    said = explain_run(run, file, sets="2,4", show="sentence")
+    assert isinstance(said.look, Texts)
+    assert frame["sentence"][rows[0]] in said.page()
+    assert explain_run(run, file, sets="2", orders=6).explanation.orders.count == 6
+
+
+def test_refuses(task_run, baskets, tmp_path):
+    run, file, _ = baskets
+    for wrong, message in (
+        ({"folder": task_run, "sets": "999"}, "there is no set 999"),
+        ({"folder": task_run, "sets": "a"}, "numbers with commas between"),
+        ({"folder": task_run, "method": "shaply"}, "did you mean 'shapley'"),
+        ({"folder": task_run, "orders": 0}, "at least 1 order"),
+        ({"folder": task_run, "show": "item"}, "shows its pictures"),
+        ({"folder": tmp_path}, "is not a run"),
+        ({"folder": run}, "was not trained on a set task; give the file"),
+        ({"folder": task_run, "file": file}, "trained on a set task, not on a table"),
+        ({"folder": run, "file": file, "show": "itme"}, "did you mean 'item'"),
+        ({"folder": run, "file": file, "output": "price"}, "unknown output 'price'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            explain_run(**wrong)
+
+
+def test_command(task_run, tmp_path):
+    page = tmp_path / "pages" / "explained.html"
+    done = CliRunner().invoke(
+        app, ["explain", str(task_run), "--sets", "0,5", "--orders", "4", "--html", str(page)]
+    )
+    assert done.exit_code == 0, done.output
+    assert "Set 0: predicted" in done.output
+    assert "4 random orders (2 and their reverses)" in done.output
+    assert page.read_text().count("<section") == 2
+
+
+def test_command_as_json(task_run, baskets):
+    done = CliRunner().invoke(app, ["explain", str(task_run), "--sets", "5", "--json"])
+    [one] = json.loads(done.output)
+    assert one["set"] == "5"
+    assert len(one["instances"]) == 10
+    assert set(one["instances"][0]) == {"name", "added_value", "expected"}
+    total = sum(i["added_value"] for i in one["instances"])
+    assert total == pytest.approx(one["prediction"], abs=1e-4)
+    run, file, _ = baskets
+    done = CliRunner().invoke(app, ["explain", str(run), str(file), "--sets", "1", "--json"])
+    assert set(json.loads(done.output)[0]["instances"][0]) >= {"name", "added_value"}
