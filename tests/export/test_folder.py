@@ -102,6 +102,28 @@ def test_a_run_tells_its_story(tmp_path):
     assert len(Stream(run)) == 0
 
 
+@pytest.mark.parametrize(
+    ("loss", "outputs", "classes", "words"),
+    [
+        ("logistic", 1, ["no", "yes"], "logit of class yes against no"),
+        ("softmax", 3, ["a", "b", "c"], "logits of the classes a, b, c; their softmax"),
+        ("logistic", 2, [0, 1], "sets x 2, logits"),
+        ("squared", 1, None, "sets x 1, in the unit of the label"),
+    ],
+)
+def test_logits_are_called_so(tmp_path, loss, outputs, classes, words):
+    spec = ModelSpec("c-gru", in_features=3, hidden=8, outputs=outputs)
+    labels = {"classes": classes} if classes else None
+    config = RunConfig(spec, Recipe(), seed=0, data={"labels": labels, "orders": 8}, loss=loss)
+    run = Run.create(tmp_path / "run", config)
+    run.write_weights(spec.build(0))
+    run.finish({})
+    assert export(run, tmp_path / "out").prediction["classes"] == classes
+    page = (tmp_path / "out" / "README.md").read_text()
+    assert words in page
+    assert "means over 8 orders" in page
+
+
 def test_an_ensemble_is_written(tmp_path):
     model = Ensemble([network(seed=k) for k in range(2)])
     export(model, tmp_path / "out")

@@ -19,6 +19,8 @@ from capnets.tables.columns import Schema
 
 __all__ = ["Card"]
 
+LINKS = {"logistic": "logistic", "softmax": "softmax"}
+
 
 @dataclass(frozen=True)
 class Card(Record):
@@ -31,7 +33,8 @@ class Card(Record):
     instance
         The shape of one instance (words are sizes that may vary) and the names of its features.
     prediction
-        How many labels a set has, their names, and the unit in which the network computes.
+        How many labels a set has, their names or classes, the link from logits to probabilities,
+        over how many orders the run itself averages, and the unit in which the network computes.
     graphs
         Per graph its file, its SHA-256, and the names of its inputs and outputs.
     difference
@@ -59,8 +62,9 @@ class Card(Record):
         cls, model: SetModel, graphs: dict[str, bytes], *, difference: float, run: Run | None
     ) -> Card:
         """The card of a network and its graphs."""
-        schema = run.config.data.get("schema") if run else None
-        names = Schema.from_dict(schema) if schema else None
+        data = run.config.data if run else {}
+        schema = Schema.from_dict(data["schema"]) if data.get("schema") else None
+        targets = list(schema.columns.target) if schema else []
         return cls(
             network={
                 "type": type(model).__name__,
@@ -72,12 +76,14 @@ class Card(Record):
             },
             instance={
                 "shape": list(feature_shape(model)),
-                "names": list(names.feature_names) if names else None,
+                "names": list(schema.feature_names) if schema else None,
             },
             prediction={
                 "outputs": model.outputs,
-                "names": list(names.classes or names.columns.target) if names else None,
-                "classes": bool(names and names.classes),
+                "names": targets if len(targets) == model.outputs else None,
+                "classes": (data.get("labels") or {}).get("classes"),
+                "link": LINKS.get(run.config.loss) if run else None,
+                "orders": data.get("orders") if model.ordered else None,
                 "unit": unit(model).tolist(),
             },
             graphs={
