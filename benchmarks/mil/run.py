@@ -4,8 +4,8 @@
     python benchmarks/mil/run.py --data musk1 --models c-gru --repeats 1
     python benchmarks/mil/run.py --table              # only draw README.md from the lines
 
-Folds are made of whole sets and depend only on the data set and the repeat, so that all networks see
-the same ones. Estimators are used as they come: the preset for few sets, nothing tuned per data set.
+Folds are made of whole sets and depend only on the data set and the repeat, so all networks see the
+same ones. Estimators are used as they come: the preset for few sets, nothing tuned per data set.
 A line is written when its fold is done; a fold that has its line is not trained again.
 """
 
