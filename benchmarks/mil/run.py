@@ -42,7 +42,6 @@ PROTOCOLS = {
     "mutagenesis": Protocol(10, 5, True),
     "thrombin": Protocol(5, 1, False),
     "ted": Protocol(1, 1, False),
-    "clothing": Protocol(1, 1, False),
 }
 
 
@@ -52,11 +51,7 @@ def load(name: str) -> Any:
 
     if name in MIL:
         return load_mil(name)
-    if name == "ted":
-        return load_wmil("ted_comments")
-    from clothing import load_clothing  # beside this file: needs the extra `text`
-
-    return load_clothing()
+    return load_wmil("ted_comments")
 
 
 def splits(name: str, sets: Any, repeat: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -67,9 +62,6 @@ def splits(name: str, sets: Any, repeat: int) -> Iterator[tuple[np.ndarray, np.n
     everything = np.arange(len(sets))
     if name == "ted":  # first half to train, second half to test
         yield everything[: len(sets) // 2], everything[len(sets) // 2 :]
-    elif name == "clothing":
-        order = np.random.default_rng(0).permutation(len(sets))
-        yield order[:4000], order[4000:6000]
     elif protocol.classes:
         folds = StratifiedKFold(protocol.folds, shuffle=True, random_state=repeat)
         yield from folds.split(everything, sets.y)
@@ -108,7 +100,7 @@ def baseline(name: str, sets: Any, train: Any, test: Any) -> dict[str, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    kinds = {"thrombin": (np.mean, np.max, np.min), "ted": (np.mean,), "clothing": (np.mean,)}
+    kinds = {"thrombin": (np.mean, np.max, np.min), "ted": (np.mean,)}
     pools = kinds.get(name, (np.mean, np.max))
     pooled = np.stack(
         [np.concatenate([p(sets[k], axis=0) for p in pools]) for k in range(len(sets))]

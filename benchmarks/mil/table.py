@@ -16,7 +16,6 @@ PUBLISHED = {
     "elephant": "attention MIL (Ilse et al. 2018) accuracy .868",
     "thrombin": "ridge R² .434, random forest R² .682",
     "ted": "ridge MAE .1638, the mean MAE .1942",
-    "clothing": "ridge on mean sentence vectors R² .351",
 }
 HEAD = """\
 # Real sets
@@ -27,7 +26,7 @@ networks. Networks are those of `SetClassifier` and `SetRegressor` as they come,
 data set. ± is the standard deviation over repeats. Classes: accuracy and area under the ROC curve
 (mean over folds); amounts: R² and MAE, over all test sets of a repeat.
 "baseline": mean and maximum (thrombin: and minimum) of the features, then logistic regression, for
-thrombin a random forest, for the reviews ridge regression on means.
+thrombin a random forest, for the comments ridge regression on means.
 """
 
 
