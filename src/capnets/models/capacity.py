@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from capnets.errors import unknown
 from capnets.models.base import AddedValues, AdditiveModel, Instances
 from capnets.nn.cells import Cell
-from capnets.nn.encoders import features_read, final_layer
+from capnets.nn.encoders import each, features_read, final_layer
 
 __all__ = ["ACTIVATIONS", "CapacityNetwork"]
 
@@ -81,8 +81,8 @@ class CapacityNetwork(AdditiveModel):
         self.activation = activation
 
     def values(self, x: Instances) -> AddedValues:
-        z, _ = self.cell(self.encoder(x))
-        return ACTIVATIONS[self.activation](self.decoder(z))
+        z, _ = self.cell(each(self.encoder, x))
+        return ACTIVATIONS[self.activation](each(self.decoder, z))
 
     def initial_state(self, sets: int = 1) -> Float[Tensor, "sets state"]:
         """The state before the first instance."""

@@ -1,9 +1,9 @@
 r"""Cells: what turns an instance and what came before it into a state.
 
 Every cell reads features :math:`e_1 … e_n` and gives :math:`z_1 … z_n` with
-:math:`z_i = \mathsf{cell}(e_i, z_{i-1})`. All it must remember between two instances is *one* vector
-per set, its `state`, which begins at zero; so a set can be read in pieces, saved between two of them,
-and exported.
+:math:`z_i = \mathsf{cell}(e_i, z_{i-1})`. All it must remember between two instances is *one*
+vector per set, its `state`, which begins at zero; so a set can be read in pieces, saved between two
+of them, and exported.
 """
 
 from __future__ import annotations
@@ -14,11 +14,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capnets.nn import recurrence
+from capnets.nn.derivatives import by_hand
+
 __all__ = ["Cell", "GRUCell", "LSTMCell", "RNNCell"]
 
 Features = Float[Tensor, "sets size features"]
 States = Float[Tensor, "sets size hidden"]
 State = Float[Tensor, "sets state"]
+Steps = Float[Tensor, "size sets features"]
+AfterSteps = Float[Tensor, "size sets hidden"]
+
+#: Gates begin with memories of one up to so many instances (Tallec & Ollivier, 2018): some of the
+#: state follows the newest instance, some keeps the whole set.
+LONGEST = 9
 
 
 class Cell(nn.Module, ABC):
@@ -46,9 +55,33 @@ class Cell(nn.Module, ABC):
     def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
         """All states :math:`z_i`, and what to remember after the last instance."""
 
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """Start weights for long memories; by default what the constructor drew stays."""
 
-class RNNCell(Cell):
-    r"""The paper's plain cell, with one bias vector (`torch.nn.RNN` has two):
+
+class RecurrentCell(Cell):
+    """A cell that needs the state before to compute the next: one step per instance."""
+
+    def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
+        state = self.initial_state(len(e)) if state is None else state
+        if not e.shape[1]:
+            return e.new_empty(len(e), 0, self.out_features), state
+        if not by_hand(e):
+            return self.native(e, state)
+        z, state = self.steps(e.transpose(0, 1), state)
+        return z.transpose(0, 1), state
+
+    @abstractmethod
+    def steps(self, e: Steps, state: State) -> tuple[AfterSteps, State]:
+        """The same for steps x sets x features, with derivatives written out."""
+
+    @abstractmethod
+    def native(self, e: Features, state: State) -> tuple[States, State]:
+        """The same by the kernels of torch."""
+
+
+class RNNCell(RecurrentCell):
+    r"""The paper's plain cell, with one bias vector (`torch.nn.RNN` has two).
 
     .. math:: z_i = \tanh(A\,[z_{i-1}, e_i] + a)
     """
@@ -64,15 +97,23 @@ class RNNCell(Cell):
         self.bias = nn.Parameter(torch.empty(hidden).uniform_(-bound, bound))
         self.register_buffer("no_bias", torch.zeros(hidden), persistent=False)
 
-    def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
-        state = self.initial_state(len(e)) if state is None else state
+    def steps(self, e: Steps, state: State) -> tuple[AfterSteps, State]:
+        z = recurrence.rnn(e, state, self.weight_input, self.weight_state, self.bias)
+        return z, z[-1]
+
+    def native(self, e: Features, state: State) -> tuple[States, State]:
         weights = [self.weight_input, self.weight_state, self.bias, self.no_bias]
         z, after = torch.rnn_tanh(e, state[None], weights, True, 1, 0.0, self.training, False, True)
         return z, after[0]
 
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """What is remembered begins as a rotation, which loses nothing."""
+        draw_gates(self.weight_input, self.weight_state, generator)
+        nn.init.zeros_(self.bias)
 
-class GRUCell(Cell):
-    r"""A gated recurrent unit, as `torch.nn.GRU` writes it:
+
+class GRUCell(RecurrentCell):
+    r"""A gated recurrent unit, as `torch.nn.GRU` writes it.
 
     .. math::
         r &= \sigma(W_r e_i + U_r z_{i-1} + b_r), \quad u = \sigma(W_u e_i + U_u z_{i-1} + b_u) \\
@@ -84,13 +125,25 @@ class GRUCell(Cell):
         self.in_features, self.out_features, self.state_features = in_features, hidden, hidden
         self.gru = nn.GRU(in_features, hidden, batch_first=True)
 
-    def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
-        z, after = self.gru(e, None if state is None else state[None])
+    def steps(self, e: Steps, state: State) -> tuple[AfterSteps, State]:
+        z = recurrence.gru(e, state, *self.gru.parameters())
+        return z, z[-1]
+
+    def native(self, e: Features, state: State) -> tuple[States, State]:
+        z, after = self.gru(e, state[None])
         return z, after[0]
 
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """Rotations, and update gates that remember for one up to `LONGEST` instances."""
+        draw_gates(self.gru.weight_ih_l0, self.gru.weight_hh_l0, generator)
+        nn.init.zeros_(self.gru.bias_hh_l0)
+        nn.init.zeros_(self.gru.bias_ih_l0)
+        _, update, _ = self.gru.bias_ih_l0.data.chunk(3)
+        update.uniform_(1, LONGEST, generator=generator).log_()
 
-class LSTMCell(Cell):
-    r"""Long short-term memory, as `torch.nn.LSTM` writes it; remembers :math:`[z_i, c_i]`:
+
+class LSTMCell(RecurrentCell):
+    r"""Long short-term memory, as `torch.nn.LSTM` writes it; remembers :math:`[z_i, c_i]`.
 
     .. math::
         c_i &= f\,c_{i-1} + k\,\tanh(W_g e_i + U_g z_{i-1} + b_g), \quad z_i = o\,\tanh(c_i)
@@ -103,10 +156,28 @@ class LSTMCell(Cell):
         self.in_features, self.out_features, self.state_features = in_features, hidden, 2 * hidden
         self.lstm = nn.LSTM(in_features, hidden, batch_first=True)
 
-    def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
-        before = None
-        if state is not None:
-            h, c = state[None].chunk(2, dim=-1)
-            before = h.contiguous(), c.contiguous()
-        z, (h, c) = self.lstm(e, before)
+    def steps(self, e: Steps, state: State) -> tuple[AfterSteps, State]:
+        z, memory = recurrence.lstm(e, *state.chunk(2, dim=-1), *self.lstm.parameters())
+        return z, torch.cat([z[-1], memory], dim=-1)
+
+    def native(self, e: Features, state: State) -> tuple[States, State]:
+        h, c = (part.contiguous() for part in state[None].chunk(2, dim=-1))
+        z, (h, c) = self.lstm(e, (h, c))
         return z, torch.cat([h[0], c[0]], dim=-1)
+
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """Rotations, and gates that remember for one up to `LONGEST` instances."""
+        draw_gates(self.lstm.weight_ih_l0, self.lstm.weight_hh_l0, generator)
+        nn.init.zeros_(self.lstm.bias_hh_l0)
+        nn.init.zeros_(self.lstm.bias_ih_l0)
+        admit, forget, _, _ = self.lstm.bias_ih_l0.data.chunk(4)
+        forget.uniform_(1, LONGEST, generator=generator).log_()
+        admit.copy_(-forget)
+
+
+def draw_gates(inputs: Tensor, state: Tensor, generator: torch.Generator) -> None:
+    """Start weights gate by gate: of the input keeping its size, of the state orthogonal."""
+    for gate in inputs.data.split(state.shape[1]):
+        nn.init.xavier_normal_(gate, generator=generator)
+    for gate in state.data.split(state.shape[1]):
+        nn.init.orthogonal_(gate, generator=generator)

@@ -9,11 +9,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capnets.errors import InputError
+from capnets.nn.dense import Dense
 
 __all__ = [
     "ConvEncoder",
     "Standardize",
     "decoder",
+    "each",
     "encoder",
     "features_read",
     "final_layer",
@@ -30,7 +32,17 @@ def mlp(*sizes: int) -> nn.Sequential:
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
+    return Dense(*layers[:-1])
+
+
+def each(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
+    """A network applied to every instance; in memory the result lies step by step, not set by set.
+
+    Steps are what a cell reads next, and what it gives; so between encoder, cell and decoder
+    nothing is copied.
+    """
+    y: Tensor = network(x.transpose(0, 1).contiguous())
+    return y.transpose(0, 1)
 
 
 def encoder(in_features: int, hidden: int, *, layers: int = 3, width: int = 64) -> nn.Sequential:

@@ -1,0 +1,189 @@
+"""Derivatives written out by hand are those of torch, gate for gate and layer for layer."""
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd import gradcheck
+
+from capnets.nn import recurrence
+from capnets.nn.cells import GRUCell, LSTMCell, RNNCell
+from capnets.nn.dense import Dense
+from capnets.nn.derivatives import by_torch
+from capnets.nn.encoders import each, mlp
+
+CELLS = [RNNCell, GRUCell, LSTMCell]
+HIDDEN = 5
+
+
+def draw(*shape, dtype=torch.float64, seed=0):
+    generator = torch.Generator().manual_seed(seed + sum(shape))
+    return torch.randn(shape, dtype=dtype, generator=generator).requires_grad_()
+
+
+def gradients_of(outputs, inputs):
+    """Every output with its own weights, so that no gradient can hide behind another."""
+    weights = [draw(*z.shape, dtype=z.dtype, seed=9).detach() for z in outputs]
+    return torch.autograd.grad(
+        sum((z * w).sum() for z, w in zip(outputs, weights, strict=True)), inputs
+    )
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+class TestAgainstDifferences:
+    """`gradcheck` compares every single derivative with a difference quotient."""
+
+    def test_rnn(self, steps):
+        shapes = (steps, 3, 2), (3, HIDDEN), (HIDDEN, 2), (HIDDEN, HIDDEN), (HIDDEN,)
+        assert gradcheck(recurrence.rnn, [draw(*shape) for shape in shapes])
+
+    def test_gru(self, steps):
+        rows = 3 * HIDDEN
+        shapes = (steps, 3, 2), (3, HIDDEN), (rows, 2), (rows, HIDDEN), (rows,), (rows,)
+        assert gradcheck(recurrence.gru, [draw(*s, seed=i) for i, s in enumerate(shapes)])
+
+    def test_lstm(self, steps):
+        rows = 4 * HIDDEN
+        state = (3, HIDDEN)
+        shapes = (steps, 3, 2), state, state, (rows, 2), (rows, HIDDEN), (rows,), (rows,)
+        assert gradcheck(recurrence.lstm, [draw(*s, seed=i) for i, s in enumerate(shapes)])
+
+    def test_dense(self, steps):
+        network = mlp(2, 4, 3, 1).double()
+        assert isinstance(network, Dense)
+        assert gradcheck(
+            lambda x, *p: torch.func.functional_call(
+                network, dict(zip(dict(network.named_parameters()), p, strict=True)), x
+            ),
+            [draw(3, steps, 2), *network.parameters()],
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("size", [1, 2, 10])
+@pytest.mark.parametrize("kind", CELLS)
+def test_equals_the_kernels_of_torch(kind, size, dtype):
+    torch.manual_seed(size)
+    cell = kind(4, HIDDEN).to(dtype)
+    e = draw(3, size, 4, dtype=dtype)
+    state = draw(3, cell.state_features, dtype=dtype)
+    inputs = [e, state, *cell.parameters()]
+    ours, theirs = cell(e, state), cell.native(e, state)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b)
+    for a, b in zip(gradients_of(ours, inputs), gradients_of(theirs, inputs), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5 if dtype == torch.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_saturated_gates_stay_finite(kind):
+    cell = kind(2, 3)
+    e = (1e4 * draw(2, 5, 2, dtype=torch.float32)).detach().requires_grad_()
+    ours, theirs = cell(e), cell.native(e, cell.initial_state(2))
+    torch.testing.assert_close(ours, theirs)
+    for gradient in gradients_of(ours, [e, *cell.parameters()]):
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize("use", ["last state only", "one set only", "state only"])
+def test_whatever_part_is_used(kind, use):
+    """The gradient that arrives may be zero, expanded or laid out in another order."""
+    cell = kind(2, 3).double()
+    e = draw(3, 4, 2)
+
+    def used(outputs):
+        z, state = outputs
+        return {"last state only": z[:, -1], "one set only": z[1], "state only": state}[use].sum()
+
+    ours = torch.autograd.grad(used(cell(e)), [e, *cell.parameters()])
+    theirs = torch.autograd.grad(
+        used(cell.native(e, cell.initial_state(3))), [e, *cell.parameters()]
+    )
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_no_instances(kind):
+    cell = kind(2, 3)
+    z, state = cell(torch.empty(4, 0, 2))
+    assert z.shape == (4, 0, cell.out_features)
+    assert torch.equal(state, cell.initial_state(4))
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_same_bits_again(kind):
+    cell = kind(4, 8)
+    e = draw(6, 7, 4, dtype=torch.float32)
+    first, second = (gradients_of(cell(e), [e, *cell.parameters()]) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_inputs_stay_as_they_were(kind):
+    cell = kind(4, 8)
+    e, state = draw(3, 5, 4, dtype=torch.float32), draw(3, cell.state_features, dtype=torch.float32)
+    before = [t.detach().clone() for t in (e, state, *cell.parameters())]
+    gradients_of(cell(e, state), [e, state])
+    assert all(
+        torch.equal(a, b) for a, b in zip(before, (e, state, *cell.parameters()), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: GRUCell(4, 3), lambda: mlp(4, 3, 1)], ids=["cell", "dense"]
+)
+class TestSecondDerivatives:
+    def twice(self, network, e):
+        out = network(e)
+        z = out[0] if isinstance(out, tuple) else out
+        (gradient,) = torch.autograd.grad(z.square().sum(), e, create_graph=True)
+        gradient.square().sum().backward()
+
+    def test_refused(self, make):
+        with pytest.raises(RuntimeError, match=r"once; for second derivatives.*by_torch"):
+            self.twice(make().double(), draw(2, 3, 4))
+
+    def test_by_torch(self, make):
+        e = draw(2, 3, 4)
+        with by_torch():
+            self.twice(make().double(), e)
+        assert e.grad.any()
+
+
+class TestDense:
+    def plain(self, network):
+        return nn.Sequential(*network)
+
+    @pytest.mark.parametrize("shape", [(7, 4), (2, 3, 4), (2, 0, 4), (4,)], ids=str)
+    def test_equals_sequential(self, shape):
+        network = mlp(4, 8, 8, 2).double()
+        x = draw(*shape)
+        ours, theirs = network(x), self.plain(network)(x)
+        torch.testing.assert_close(ours, theirs)
+        inputs = [x, *network.parameters()]
+        for a, b in zip(gradients_of([ours], inputs), gradients_of([theirs], inputs), strict=True):
+            torch.testing.assert_close(a, b)
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            lambda m: m[:2],
+            lambda m: m[1:],
+            lambda m: m.append(nn.Tanh()),
+            lambda m: m.insert(1, nn.Tanh()),
+            lambda m: Dense(nn.Linear(4, 3, bias=False), nn.ReLU(), nn.Linear(3, 2)),
+            lambda m: Dense(),
+        ],
+        ids=["head", "tail", "appended", "inserted", "no bias", "empty"],
+    )
+    def test_other_layers_are_not_skipped(self, changed):
+        network = changed(mlp(4, 4, 4))
+        x = draw(5, 4, dtype=torch.float32)
+        torch.testing.assert_close(network(x), self.plain(network)(x))
+
+    def test_each_keeps_its_input_and_lies_step_by_step(self):
+        network, x = mlp(4, 3, 2), draw(5, 6, 4, dtype=torch.float32)
+        y = each(network, x)
+        torch.testing.assert_close(y, network(x))
+        assert y.transpose(0, 1).is_contiguous()
