@@ -13,7 +13,8 @@ from capnets.evaluate import evaluate, order_sensitivity
 from capnets.models import ModelSpec, SetModel, parameters
 from capnets.runs import Run, RunConfig
 from capnets.sets import Sets
-from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make, parse_task
+from capnets.tasks import FUNCTIONS, PROTOCOLS, TaskSets, TaskSpec, make, parse_task
+from capnets.tasks.sentiment import ReviewSets
 from capnets.training.fit import History, fit, make_fabric
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
@@ -28,7 +29,7 @@ Progress = Callable[[dict[str, Any]], None]
 
 def train_task(
     folder: str | Path,
-    task: TaskSpec | TaskSets,
+    task: TaskSpec | TaskSets | ReviewSets,
     model: ModelSpec,
     *,
     recipe: Recipe,
@@ -85,7 +86,7 @@ def train_task(
 
 def _fit(
     run: Run,
-    task: TaskSpec | TaskSets,
+    task: TaskSpec | TaskSets | ReviewSets,
     *,
     fabric: Fabric,
     priors: Sequence[Prior],
@@ -107,14 +108,16 @@ def _fit(
     return network, history
 
 
-def measure_task(model: SetModel, task: TaskSets) -> dict[str, Any]:
-    """The quality on validation sets and on the test sets of both protocols."""
-    parts = {"valid": task.valid, **{p: task.test_sets(p) for p in PROTOCOLS}}
+def measure_task(model: SetModel, task: TaskSets | ReviewSets) -> dict[str, Any]:
+    """The quality on validation sets and on the test sets of every protocol that the task has."""
+    protocols = PROTOCOLS if isinstance(task, TaskSets) else task.protocols
+    parts = {"valid": task.valid, **{p: task.test_sets(p) for p in protocols}}
     result: dict[str, Any] = {
         name: evaluate(model, sets, expected=task.expected(sets)) for name, sets in parts.items()
     }
     if model.ordered:
-        result["orders"] = order_sensitivity(model, parts["shared"], seed=task.spec.seed)
+        first = next(iter(protocols))
+        result["orders"] = order_sensitivity(model, parts[first], seed=task.spec.seed)
     return result
 
 
@@ -122,7 +125,7 @@ def task_of(
     run: Run, *, test_sets: int | None = None, sizes: str | None = None, seed: int | None = None
 ) -> TaskSets:
     """The task that a run was trained on, drawn again, with some things changed."""
-    if "task" not in run.config.data:
+    if run.config.data.get("task", {}).get("function") not in FUNCTIONS:
         raise InputError(f"{run.folder} was not trained on a set task; give the file with the sets")
     spec = TaskSpec.from_dict(run.config.data["task"])
     changes: dict[str, Any] = {"test_sets": test_sets, "seed": seed}

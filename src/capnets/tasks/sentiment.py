@@ -1,0 +1,152 @@
+"""Sentiment: documents are sets of sentences, their rating is the label.
+
+The review data of the paper cannot be had; these are others, so numbers stand for themselves. No
+exact added values exist here, and test documents are never seen in training: there is one protocol.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capnets.errors import unknown
+from capnets.records import Record
+from capnets.sets import Sets, offsets_of
+from capnets.tasks.files import Progress, read
+from capnets.tasks.sentences import embed_sentences, split_sentences
+
+__all__ = ["REVIEWS", "ReviewSets", "ReviewSpec", "make_reviews", "pooled_ridge"]
+
+Documents = list[list[str]]
+SHARES = (0.8, 0.1, 0.1)
+
+
+def _womens_clothing(progress: Progress | None) -> tuple[Documents, NDArray[np.float32]]:
+    content = gzip.decompress(read("reviews/womens_clothing.jsonl.gz", progress=progress))
+    reviews = [json.loads(line) for line in content.splitlines()]
+    documents = [split_sentences(review["text"]) for review in reviews]
+    ratings = np.array([review["rating"] for review in reviews], dtype=np.float32)
+    some = [number for number, sentences in enumerate(documents) if sentences]
+    return [documents[number] for number in some], ratings[some]
+
+
+def _ted_comments(progress: Progress | None) -> tuple[Documents, NDArray[np.float32]]:
+    content = io.BytesIO(read("reviews/ted_comments.npz", progress=progress))
+    with np.load(content, allow_pickle=False) as file:
+        documents = [json.loads(str(text)) for text in file["text"]]
+        ratings = file["Y"][:, 0].astype(np.float32)
+    return documents, ratings
+
+
+REVIEWS: dict[str, Callable[[Progress | None], tuple[Documents, NDArray[np.float32]]]] = {
+    "womens-clothing": _womens_clothing,  # ratings 1 to 5
+    "ted-comments": _ted_comments,  # sentiment 0 to 1
+}
+
+
+@dataclass(frozen=True)
+class ReviewSpec(Record):
+    """Which documents, and how they are divided: the same spec gives the same sets.
+
+    Parameters
+    ----------
+    source
+        One of `REVIEWS`.
+    embedding
+        How sentences become vectors; there is one way.
+    seed
+        Of the division into training, validation and test documents.
+    """
+
+    source: str
+    embedding: str = "minilm"
+    seed: int = 0
+    function: str = "sentiment"
+
+    def __post_init__(self) -> None:
+        for kind, name, choices in (
+            ("source of documents", self.source, REVIEWS),
+            ("embedding of sentences", self.embedding, ("minilm",)),
+            ("task on documents", self.function, ("sentiment",)),
+        ):
+            if name not in choices:
+                raise unknown(kind, name, choices)
+
+    @property
+    def name(self) -> str:
+        """The task and the source."""
+        return f"{self.function}:{self.source}"
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewSets:
+    """Documents as sets of sentences; `ids` of the sets are the documents' numbers."""
+
+    spec: ReviewSpec
+    train: Sets
+    valid: Sets
+    test: Sets
+    documents: Documents
+
+    protocols: ClassVar[tuple[str, ...]] = ("held-out",)
+
+    def test_sets(self, protocol: str) -> Sets:
+        """The test documents; none of them was seen in training."""
+        if protocol not in self.protocols:
+            raise unknown("protocol of documents", protocol, self.protocols)
+        return self.test
+
+    def expected(self, sets: Sets) -> None:
+        """Nobody knows what a sentence adds."""
+
+    def sentences(self, sets: Sets) -> Documents:
+        """The sentences of each document."""
+        assert sets.ids is not None
+        return [self.documents[int(number)] for number in sets.ids]
+
+
+def make_reviews(spec: ReviewSpec, *, progress: Progress | None = None) -> ReviewSets:
+    """Documents with vectors for sentences, divided into training, validation and test."""
+    documents, ratings = REVIEWS[spec.source](progress)
+    vectors = embed_sentences(
+        spec.source, [sentence for d in documents for sentence in d], progress=progress
+    )
+    sets = Sets(
+        vectors,
+        np.arange(len(vectors)),
+        offsets_of([len(document) for document in documents]),
+        ratings,
+        ids=np.arange(len(documents)),
+    )
+    order = np.random.default_rng(spec.seed).permutation(len(sets))
+    cuts = np.cumsum([round(share * len(sets)) for share in SHARES[:-1]])
+    train, valid, test = (sets.subset(part) for part in np.split(order, cuts))
+    return ReviewSets(spec, train, valid, test, documents)
+
+
+def pooled_ridge(task: ReviewSets) -> Any:
+    """The plain baseline: ridge regression on the mean vector of a document.
+
+    Returns
+    -------
+    predict
+        From sets to predictions.
+    """
+    from sklearn.linear_model import RidgeCV
+
+    # The strength is chosen by leaving out training documents one at a time.
+    model = RidgeCV(alphas=np.logspace(-3, 3, 13)).fit(_means(task.train), task.train.y)
+    return lambda sets: model.predict(_means(sets))
+
+
+def _means(sets: Sets) -> NDArray[np.float64]:
+    sums = np.add.reduceat(sets.pool[sets.index].astype(np.float64), sets.offsets[:-1], axis=0)
+    means: NDArray[np.float64] = sums / sets.sizes[:, None]
+    return means
