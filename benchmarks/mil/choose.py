@@ -18,8 +18,8 @@ from sklearn.model_selection import StratifiedKFold
 from capnets.estimators import SetClassifier
 from capnets.tasks.mil import load_mil
 
-# Other folds than those of run.py, but of the same sets: what is chosen by looking at a data set has
-# seen all of its test sets, and is no fair setting for that data set.
+# Other folds than those of run.py, but of the same sets: what is chosen by looking at a data set
+# has seen all of its test sets, and is no fair setting for that data set.
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=100)
 
 
