@@ -3,11 +3,7 @@
 import os
 import signal
 import subprocess
-import sys
-import time
-from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,8 +15,8 @@ from capnets.paper.runner import reproduce
 from capnets.paper.scales import find_scale
 from capnets.paper.tables import Entry, Reading, Table
 from capnets.paper.workers import Done, LocalWorkers, Progressed
+from paper.processes import children, gone, settled, started, sweep, swept, until
 
-SWEEP = Path(__file__).with_name("sweep.py")
 CELL = find_scale("smoke").cell("c-gru", "US")
 
 
@@ -31,65 +27,6 @@ def plan_of(*cells):
     )
     table = Table(name="t", number="Table 0", title="", shows="", build=lambda scale: entries)
     return Plan(find_scale("smoke"), ((table, entries),))
-
-
-def settled(folder):
-    """Records without what differs from time to time, and how many lines there are."""
-    results = Results(folder)
-    found = {key: r.to_dict() | {"cost": None} for key, r in results.read().items()}
-    return found, len(results.path.read_text().splitlines())
-
-
-@contextmanager
-def started(*command, **options):
-    """A process with a group of its own, none of which outlives the test."""
-    with subprocess.Popen([sys.executable, *command], start_new_session=True, **options) as process:
-        try:
-            yield process
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-
-
-def sweep(folder, jobs=2):
-    return started(SWEEP, folder, str(jobs))
-
-
-def swept(folder, jobs=2):
-    with sweep(folder, jobs) as runner:
-        return runner.wait(timeout=500) == 0
-
-
-def children(pid):
-    """The worker processes of a runner, without multiprocessing's own helper."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [
-        int(child)
-        for child in listed
-        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
-
-
-def until(condition, process=None, seconds=300):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        assert process is None or process.poll() is None, "the runner ended early"
-        time.sleep(0.02)
-
-
-def gone(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed") / "r"
-    assert swept(folder)
-    return settled(folder)
 
 
 @pytest.mark.slow
