@@ -135,10 +135,11 @@ class GRUCell(RecurrentCell):
 
     def draw_weights(self, generator: torch.Generator) -> None:
         """Rotations, and update gates that remember for one up to `LONGEST` instances."""
-        draw_gates(self.gru.weight_ih_l0, self.gru.weight_hh_l0, generator)
-        nn.init.zeros_(self.gru.bias_hh_l0)
-        nn.init.zeros_(self.gru.bias_ih_l0)
-        _, update, _ = self.gru.bias_ih_l0.data.chunk(3)
+        weight_ih, weight_hh, bias_ih, bias_hh = self.gru.parameters()
+        draw_gates(weight_ih, weight_hh, generator)
+        nn.init.zeros_(bias_ih)
+        nn.init.zeros_(bias_hh)
+        _, update, _ = bias_ih.data.chunk(3)
         update.uniform_(1, LONGEST, generator=generator).log_()
 
 
@@ -167,17 +168,19 @@ class LSTMCell(RecurrentCell):
 
     def draw_weights(self, generator: torch.Generator) -> None:
         """Rotations, and gates that remember for one up to `LONGEST` instances."""
-        draw_gates(self.lstm.weight_ih_l0, self.lstm.weight_hh_l0, generator)
-        nn.init.zeros_(self.lstm.bias_hh_l0)
-        nn.init.zeros_(self.lstm.bias_ih_l0)
-        admit, forget, _, _ = self.lstm.bias_ih_l0.data.chunk(4)
+        weight_ih, weight_hh, bias_ih, bias_hh = self.lstm.parameters()
+        draw_gates(weight_ih, weight_hh, generator)
+        nn.init.zeros_(bias_ih)
+        nn.init.zeros_(bias_hh)
+        admit, forget, _, _ = bias_ih.data.chunk(4)
         forget.uniform_(1, LONGEST, generator=generator).log_()
         admit.copy_(-forget)
 
 
 def draw_gates(inputs: Tensor, state: Tensor, generator: torch.Generator) -> None:
     """Start weights gate by gate: of the input keeping its size, of the state orthogonal."""
-    for gate in inputs.data.split(state.shape[1]):
+    hidden = state.shape[1]
+    for gate in inputs.data.view(-1, hidden, inputs.shape[1]):
         nn.init.xavier_normal_(gate, generator=generator)
-    for gate in state.data.split(state.shape[1]):
+    for gate in state.data.view(-1, hidden, hidden):
         nn.init.orthogonal_(gate, generator=generator)
