@@ -15,6 +15,7 @@ from capnets.models import MODELS, build
 from capnets.models.capacity import ACTIVATIONS, CapacityNetwork
 from capnets.models.ensemble import Ensemble
 from capnets.nn.cells import Cell, GRUCell
+from capnets.nn.context import ContextCell
 from capnets.nn.encoders import ConvEncoder, Standardize, mlp
 
 MEAN, DEVIATION = torch.linspace(-5.0, 5.0, 6), torch.linspace(0.1, 20.0, 6)
@@ -166,6 +167,26 @@ def test_ensembles(names, kinds):
         found = opened["step"].run(None, {"instance": x[:, 0].numpy(), "state": state.numpy()})
         np.testing.assert_allclose(found[0], value, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(found[1], after, rtol=1e-4, atol=1e-5)
+
+
+def test_a_cell_that_reads_predecessors_as_a_set():
+    torch.manual_seed(0)
+    model = CapacityNetwork(encoder=mlp(6, 5), cell=ContextCell(5, 4), decoder=mlp(13, 8, 2)).eval()
+    opened = sessions(model)
+    for sets, size in ((1, 1), (3, 7), (2, 40)):
+        x, mask = draw(sets, size, 6)
+        assert_same(model, opened, x, mask)
+        with torch.no_grad():
+            wanted = model.added_values(x)
+        state, values = np.zeros((sets, 4), np.float32), []
+        for piece in np.array_split(x.numpy(), min(3, size), axis=1):
+            some, state = opened["chunk"].run(None, {"instances": piece, "state": state})
+            values.append(some)
+        np.testing.assert_allclose(np.concatenate(values, 1), wanted, rtol=1e-4, atol=1e-4)
+        state = model.initial_state(sets).numpy()
+        for k in range(size):
+            value, state = opened["step"].run(None, {"instance": x[:, k].numpy(), "state": state})
+            np.testing.assert_allclose(value, wanted[:, k], rtol=1e-4, atol=1e-4)
 
 
 def test_pictures_may_be_read_by_the_encoder():

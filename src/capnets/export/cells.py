@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from capnets.errors import InputError
 from capnets.export.graph import Edge, Graph
+from capnets.export.layers import layer
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
+from capnets.nn.context import ContextCell
 
 __all__ = ["cell"]
 
@@ -64,6 +67,21 @@ def _(module: LSTMCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Ed
         before = [*g.add_many("Split", _first(g, state), outputs=2, axis=2, num_outputs=2)]
     z, *last = _recurrent("LSTM", g, e, weights, before)
     return z, _squeeze(g, g.add("Concat", *last, axis=2))
+
+
+@cell.register(ContextCell)
+def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edge]:
+    hidden = module.state_features
+    rows = g.add("Reshape", e, g.integers(-1, module.in_features))
+    shape = g.add("Concat", g.add("Shape", e, end=2), g.integers(hidden), axis=0)
+    summands = g.add("Reshape", g.add("Relu", layer(module.summand, g, rows)), shape)
+    before = g.add("CumSum", summands, g.constant(0, np.int64), exclusive=1)
+    after = g.add("ReduceSum", summands, g.integers(0), keepdims=0)
+    if state is not None:
+        before, after = g.add("Add", before, state), g.add("Add", after, state)
+    before = g.add("Reshape", before, g.integers(-1, hidden))
+    product = g.add("Mul", g.add("Relu", layer(module.gate, g, rows)), before)
+    return g.add("Concat", rows, before, product, axis=1), after
 
 
 def _recurrent(
