@@ -1,4 +1,4 @@
-"""The ten networks once more, slowly: the equations of the papers, one instance after another.
+"""The networks once more, slowly: the equations of the papers, one instance after another.
 
 Nothing here is batched, masked or taken from the library except the weights. A set is a table
 (instances x features); each function gives its prediction, a capacity network also its values.
@@ -67,8 +67,20 @@ def lstm_cell(w: dict[str, Tensor], e: Tensor, before: list[Tensor]) -> list[Ten
 CELLS = {"RNNCell": (rnn_cell, 1), "GRUCell": (gru_cell, 1), "LSTMCell": (lstm_cell, 2)}
 
 
+def contexts(cell: Cell, features: list[Tensor]) -> list[Tensor]:
+    """Each instance, the sum over those before it, and what its gate lets through of that sum."""
+    total = features[0].new_zeros(cell.state_features)
+    out = []
+    for e in features:
+        out.append(torch.cat([e, total, relu(linear(cell.gate, e)) * total]))
+        total = total + relu(linear(cell.summand, e))
+    return out
+
+
 def states(cell: Cell, features: list[Tensor]) -> list[Tensor]:
     """z_1 … z_n, beginning from zeros."""
+    if type(cell).__name__ == "ContextCell":
+        return contexts(cell, features)
     step, parts = CELLS[type(cell).__name__]
     weights = {name.split(".")[-1]: p for name, p in cell.named_parameters()}
     remembered = [features[0].new_zeros(cell.out_features) for _ in range(parts)]
@@ -160,6 +172,7 @@ EQUATIONS = {
     "c-rnn": capacity,
     "c-lstm": capacity,
     "c-gru": capacity,
+    "c-deepset": capacity,
     "deepset": deep_set,
     "attention": attention,
     "set-transformer": set_transformer,

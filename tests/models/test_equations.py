@@ -37,7 +37,7 @@ def test_prediction(name, layers, outputs):
 
 @torch.no_grad()
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("name", ["c-rnn", "c-lstm", "c-gru"])
+@pytest.mark.parametrize("name", ["c-rnn", "c-lstm", "c-gru", "c-deepset"])
 def test_added_values(name, activation):
     model = build(name, in_features=5, hidden=8, activation=activation, seed=4).double()
     model.unit.fill_(2.5)
@@ -49,7 +49,7 @@ def test_added_values(name, activation):
         assert not values[k, size:].any()
 
 
-@pytest.mark.parametrize("name", ["rnn", "lstm", "gru", "c-rnn", "c-lstm", "c-gru"])
+@pytest.mark.parametrize("name", ["rnn", "lstm", "gru", "c-rnn", "c-lstm", "c-gru", "c-deepset"])
 def test_gradients(name):
     """A cell may differentiate itself by hand; the slow equations are differentiated by torch."""
     model = build(name, in_features=4, hidden=6, seed=5).double()

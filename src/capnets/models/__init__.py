@@ -24,6 +24,7 @@ from capnets.models.recurrent import RecurrentNetwork
 from capnets.models.set_transformer import SetTransformer
 from capnets.nn import encoders
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
+from capnets.nn.context import ContextCell
 from capnets.records import Record
 
 __all__ = [
@@ -175,6 +176,9 @@ MODELS: dict[str, Entry] = {
     "c-rnn": Entry("C-RNN", "capacity network on a plain cell", _capacity(RNNCell), "rnn"),
     "c-lstm": Entry("C-LSTM", "capacity network on an LSTM", _capacity(LSTMCell), "lstm"),
     "c-gru": Entry("C-GRU", "capacity network on a GRU", _capacity(GRUCell), "gru"),
+    "c-deepset": Entry(
+        "C-DeepSet", "capacity network on the sum of what came before", _capacity(ContextCell)
+    ),
     "deepset": Entry("DeepSet", "sum of encoded instances, decoded", _deep_set),
     "attention": Entry("Attention", "weighted mean of encoded instances, decoded", _attention),
     "set-transformer": Entry("Set Trans.", "self-attention, pooled", _set_transformer(False)),

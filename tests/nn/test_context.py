@@ -1,0 +1,101 @@
+"""Cells that read what came before as a set: causal, order-free, equal to their equations."""
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from capnets.nn.context import ContextCell
+from capnets.nn.derivatives import by_torch
+
+E = torch.randn(2, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture
+def cell():
+    torch.manual_seed(0)
+    return ContextCell(3, 4).double()
+
+
+def slowly(cell, instances, state):
+    """The equation, instance by instance."""
+    rows = []
+    for e in instances:
+        gate = (cell.gate.weight @ e + cell.gate.bias).clamp_min(0)
+        rows.append(torch.cat([e, state, gate * state]))
+        state = state + (cell.summand.weight @ e + cell.summand.bias).clamp_min(0)
+    return torch.stack(rows), state
+
+
+def test_equation(cell):
+    state = torch.rand(2, 4, dtype=torch.float64)
+    z, after = cell(E, state)
+    for i in range(2):
+        expected, expected_after = slowly(cell, E[i], state[i])
+        torch.testing.assert_close(z[i], expected)
+        torch.testing.assert_close(after[i], expected_after)
+
+
+def test_shapes(cell):
+    z, state = cell(E)
+    assert z.shape == (2, 6, cell.out_features) == (2, 6, 11)
+    assert state.shape == (2, cell.state_features) == cell.initial_state(2).shape
+    z, state = cell(E[:, :0])
+    assert z.shape == (2, 0, 11)
+    assert not state.any()
+
+
+@pytest.mark.parametrize("cut", [1, 3, 5])
+def test_can_be_interrupted(cell, cut):
+    z, state = cell(E)
+    first, between = cell(E[:, :cut])
+    second, after = cell(E[:, cut:], between)
+    torch.testing.assert_close(torch.cat([first, second], dim=1), z)
+    torch.testing.assert_close(after, state)
+
+
+def test_order_of_predecessors_does_not_matter(cell):
+    assert not cell.ordered
+    z, state = cell(E)
+    order = [3, 1, 0, 2, 4, 5]
+    again, after = cell(E[:, order])
+    torch.testing.assert_close(again[:, 4:], z[:, 4:])
+    torch.testing.assert_close(after, state)
+    assert not torch.allclose(again[:, :4], z[:, order][:, :4])
+
+
+def test_later_instances_do_not_matter(cell):
+    changed = E.clone()
+    changed[:, 4:] = torch.nan
+    assert torch.equal(cell(changed)[0][:, :4], cell(E)[0][:, :4])
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_gradients_are_derivatives(cell, size):
+    names = dict(cell.named_parameters())
+    state = torch.rand(2, 4, dtype=torch.float64, requires_grad=True)
+    e = E[:, :size].clone().requires_grad_()
+
+    def function(e, state, *parameters):
+        values = dict(zip(names, parameters, strict=True))
+        return torch.func.functional_call(cell, values, (e, state))
+
+    assert gradcheck(function, (e, state, *names.values()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_equals_the_ordinary_way(cell, dtype):
+    cell = cell.to(dtype)
+    e = E.to(dtype).clone().requires_grad_()
+    state = torch.rand(2, 4, dtype=dtype, requires_grad=True)
+    inputs = [e, state, *cell.parameters()]
+
+    def gradients():
+        z, after = cell(e, state)
+        weights = torch.linspace(-1, 1, z.numel(), dtype=dtype).view(z.shape)
+        return torch.autograd.grad((z * weights).sum() + after.square().sum(), inputs)
+
+    ours = gradients()
+    with by_torch():
+        theirs = gradients()
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b)
