@@ -28,8 +28,8 @@ def report(
     records: dict[str, Record] = {}
     for folder in results:
         records |= Results(folder).read()
-    paths = write_report(records, out or results[0] / "report")
     summary = summarise(records)
+    paths = write_report(summary, out or results[0] / "report")
     print_table(
         ["claim of the paper", "here", "cases", "the paper's numbers"],
         [(claim.says, claim.verdict, *case_count(claim)) for claim in summary.claims],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from capnets.atomic import write_json, write_text
-from capnets.paper.results import Record
 from capnets.report.paper.html import to_html
 from capnets.report.paper.latex import to_latex
 from capnets.report.paper.markdown import to_markdown
@@ -15,10 +13,9 @@ from capnets.report.paper.summary import Summary, summarise
 __all__ = ["Summary", "summarise", "write_report"]
 
 
-def write_report(records: Mapping[str, Record], folder: str | Path) -> list[Path]:
+def write_report(summary: Summary, folder: str | Path) -> list[Path]:
     """Write index.html, report.md, report.tex and report.json into a folder."""
     folder = Path(folder)
-    summary = summarise(records)
     write_text(folder / "index.html", to_html(summary))
     write_text(folder / "report.md", to_markdown(summary))
     write_text(folder / "report.tex", to_latex(summary))
