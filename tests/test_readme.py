@@ -23,6 +23,11 @@ def test_code_runs(tmp_path, monkeypatch, capsys):
     assert "sum to" in capsys.readouterr().out
     # What the example claims to learn, it learns.
     np.testing.assert_allclose(names["values"], [30, 50, 0, 10], atol=8)
+    shown = names["shown"]
+    added = names["regressor"].added_values(shown)
+    np.testing.assert_allclose(added, shown.price.where(shown.kind == "cup", 2), atol=1)
+    np.testing.assert_allclose(added.sum(), names["regressor"].predict(shown), rtol=1e-4)
+    assert (tmp_path / "baskets-onnx" / "sets.onnx").is_file()
 
 
 def test_first_screen_has_the_two_commands():
