@@ -15,6 +15,7 @@ from capnets.cli import (
     demo,
     evaluate,
     explain,
+    export,
     models,
     predict,
     report,
@@ -36,7 +37,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo, models, tasks, data, train, predict, evaluate, explain, tune, reproduce, report,
+    demo, models, tasks, data, train, predict, evaluate, explain, export, tune, reproduce,
+    report,
 ):  # fmt: skip
     command.add_to(app)
 
@@ -58,8 +60,10 @@ def main() -> None:
     """Run the command line; what people did wrong is said without a traceback."""
     try:
         app()
-    except InputError as error:
+    except (InputError, OSError) as error:
         if os.environ.get("CAPNETS_TRACEBACK"):
             raise
-        typer.secho(f"Error: {error}", fg="red", err=True)
+        known = isinstance(error, OSError) and error.filename and error.strerror
+        message = f"{error.strerror}: {error.filename}" if known else str(error)
+        typer.secho(f"Error: {message}", fg="red", err=True)
         sys.exit(2)
