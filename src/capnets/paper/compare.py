@@ -172,7 +172,8 @@ def _show(entry: Entry, table: Table, records: Mapping[str, Record], protocol: s
         done=len(values) + len(others),
         wanted=len(entry.needed),
         failures=tuple(dict.fromkeys(failures + more_failures)),
-        verdict=_verdict(entry, table, ours),
+        # The paper has no numbers for held-out images: its own are never held against them.
+        verdict=_verdict(entry, table, ours) if protocol == "shared" else None,
     )
 
 
