@@ -9,7 +9,7 @@ from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import load_estimator
 from capnets.sets import Sets
 from capnets.tables import Columns
-from capnets.tune import Space, tune
+from capnets.tune import Space, make_folds, tune
 
 SPACE = Space(models=("deepset", "c-rnn"), hidden=(4,), layers=(1,), epochs=(2, 4))
 
@@ -78,3 +78,50 @@ def test_fewer_sets_than_folds(tmp_path):
         tune(tmp_path / "t", sets_of(3), SetRegressor(random_state=0), trials=1)
     with pytest.raises(InputError, match="at least 1 trial"):
         tune(tmp_path / "t", sets_of(30), SetRegressor(random_state=0), trials=0)
+
+
+def frame_of(count=24):
+    sets = sets_of(count)
+    return pd.concat(
+        pd.DataFrame(sets[k], columns=["a", "b", "c"]).assign(
+            s=k, y=sets.y[k], g=k // 4, w=1.0 + k % 3
+        )
+        for k in range(count)
+    )
+
+
+def test_folds_keep_groups_whole_and_weights_count(tmp_path, monkeypatch):
+    seen = []
+
+    def note(sets, kind, settings, *, seed, parts):
+        seen.append((np.asarray(sets.pool)[sets.rows(0)], sets.weights, parts))
+        return float(settings["hidden"])
+
+    monkeypatch.setattr("capnets.tune.cross_validate", note)
+    frame = frame_of()
+    columns = Columns(set="s", target="y", group="g", weight="w")
+    estimator = SetRegressor(columns=columns, members=1, orders=1, random_state=0)
+    tune(tmp_path / "t", frame, estimator, trials=1, space=SPACE)
+    _, weights, parts = seen[0]
+    sets = Sets.load(tmp_path / "t" / "sets")
+    groups = sets.ids // 4
+    np.testing.assert_allclose(weights / weights.mean(), _expected(sets.ids % 3 + 1.0), rtol=1e-5)
+    assert sorted(np.concatenate([test for _, test in parts])) == list(range(len(sets)))
+    for train, test in parts:
+        assert not set(groups[train]) & set(groups[test])
+
+
+def _expected(weights):
+    return weights / weights.mean()
+
+
+def test_fewer_groups_than_folds(tmp_path):
+    columns = Columns(set="s", target="y", group="g")
+    estimator = SetRegressor(columns=columns, random_state=0)
+    with pytest.raises(InputError, match="groups to train on, fewer than the 3 folds"):
+        tune(tmp_path / "t", frame_of(12), estimator, trials=1)
+    kind = {"classes": 2, "multilabel": False}
+    sets = Sets.from_arrays([np.ones((1, 1))] * 8, y=[0] * 4 + [1] * 4)
+    groups = np.array([0, 1, 2, 3, 4, 4, 4, 4])
+    with pytest.raises(InputError, match="so few groups"):
+        make_folds(sets, kind, groups=groups, seed=0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from capnets.estimators.quality import quality
 from capnets.estimators.runs import held_out, train_run
 from capnets.records import Record
 from capnets.runs import Run
-from capnets.sets import Sets
+from capnets.sets import Array, Sets
 from capnets.training.recipe import recipe as find_recipe
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ __all__ = ["Space", "tune"]
 STUDY = "capnets"
 #: A trial whose process has been silent for so many seconds is given to another one.
 HEARTBEAT = 30
+FOLDS = 3
+
+Parts = list[tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -120,12 +123,14 @@ def tune(
     estimator.set_params(random_state=estimator.seed_)  # the same test sets for search and run
     train, _ = held_out(estimator, given, sets)
     _check_folds(train.sets, classes=isinstance(estimator, SetClassifier))
-    # Workers map the training sets; labels are numbers from here on.
+    # Workers map the training sets; labels are numbers from here on, weights of classes in them.
     labels = estimator._plan(train, None)
-    replace(labels, weights=None).save(folder / "sets")
+    kind = _kind(estimator)
+    parts = make_folds(labels, kind, groups=train.groups, seed=estimator.seed_)
+    labels.save(folder / "sets")
     url = storage or f"sqlite:///{folder / 'study.db'}"
     _study(url)  # made once before anybody works on it: two makers at once can fail
-    job = (url, str(folder / "sets"), _kind(estimator), space.to_dict(), trials, estimator.seed_)
+    job = (url, str(folder / "sets"), kind, space.to_dict(), trials, estimator.seed_, parts)
     if workers == 1:
         _work(*job, progress=progress)
     else:
@@ -156,6 +161,7 @@ def _work(
     space: dict[str, Any],
     trials: int,
     seed: int,
+    parts: Parts,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Do trials until there are enough; in a process of its own."""
@@ -165,7 +171,7 @@ def _work(
     study, sets, choices = _study(url), Sets.load(folder), Space.from_dict(space)
 
     def objective(trial: optuna.Trial) -> float:
-        return cross_validate(sets, kind, choices.settings(trial), seed=seed)
+        return cross_validate(sets, kind, choices.settings(trial), seed=seed, parts=parts)
 
     while (done := _done(study)) < trials:
         if progress is not None:
@@ -175,18 +181,36 @@ def _work(
         progress(trials, trials)
 
 
-def cross_validate(
-    sets: Sets, kind: dict[str, Any], settings: dict[str, Any], *, seed: int, folds: int = 3
-) -> float:
-    """The mean loss over folds of whole sets: log loss of classes, squared error of amounts."""
-    from sklearn.model_selection import KFold, StratifiedKFold
+def make_folds(sets: Sets, kind: dict[str, Any], *, groups: Array | None, seed: int) -> Parts:
+    """Training and test sets of every fold: with shares of classes alike, and groups whole."""
+    from sklearn import model_selection as ways
 
     y = np.asarray(sets.y)
     one_class_each = kind["classes"] and not kind["multilabel"]
-    kinds = StratifiedKFold if one_class_each else KFold
-    splitter = kinds(folds, shuffle=True, random_state=seed)
+    if groups is not None and (count := len(np.unique(groups))) < FOLDS:
+        raise InputError(f"there are {count} groups to train on, fewer than the {FOLDS} folds")
+    if groups is None:
+        way = ways.StratifiedKFold if one_class_each else ways.KFold
+    else:
+        way = ways.StratifiedGroupKFold if one_class_each else ways.GroupKFold
+    splitter = way(FOLDS, shuffle=True, random_state=seed)
+    parts = list(splitter.split(np.arange(len(sets)), y if one_class_each else None, groups))
+    for train, _ in parts:
+        if one_class_each and len(np.unique(y[train])) < kind["classes"]:
+            raise InputError(
+                "a class is in so few groups that a fold has none of it to train on; "
+                "tune without the group column, or give more groups"
+            )
+    return parts
+
+
+def cross_validate(
+    sets: Sets, kind: dict[str, Any], settings: dict[str, Any], *, seed: int, parts: Parts
+) -> float:
+    """The mean loss over folds of whole sets: log loss of classes, squared error of amounts."""
+    y = np.asarray(sets.y)
     losses = []
-    for train, test in splitter.split(np.arange(len(sets)), y if one_class_each else None):
+    for train, test in parts:
         estimator: Any = (SetClassifier if kind["classes"] else SetRegressor)(
             members=1, orders=4, early_stopping=False, random_state=seed, **settings
         )
@@ -197,13 +221,13 @@ def cross_validate(
     return float(np.mean(losses))
 
 
-def _check_folds(sets: Sets, *, classes: bool, folds: int = 3) -> None:
+def _check_folds(sets: Sets, *, classes: bool) -> None:
     fewest = len(sets)
     if classes and sets.y is not None and sets.y.ndim == 1:
         fewest = int(np.unique(np.asarray(sets.y), return_counts=True)[1].min())
-    if fewest < folds:
+    if fewest < FOLDS:
         what = "sets of the rarest class" if classes else "sets"
-        raise InputError(f"there are {fewest} {what} to train on, fewer than the {folds} folds")
+        raise InputError(f"there are {fewest} {what} to train on, fewer than the {FOLDS} folds")
 
 
 def _study(url: str) -> optuna.Study:

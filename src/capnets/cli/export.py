@@ -27,7 +27,10 @@ def export(
         return
     print_table(
         ["graph", "from", "to"],
-        [(g["file"], ", ".join(g["inputs"]), ", ".join(g["outputs"])) for g in card.graphs.values()],
+        [
+            (g["file"], ", ".join(g["inputs"]), ", ".join(g["outputs"]))
+            for g in card.graphs.values()
+        ],
     )
     typer.echo(f"In {onnx}, with a page on how to use them: README.md.")
     typer.echo(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Categories", "Classify", "Features", "Group", "Missing", "Order", "SetColumn", "Target",
-    "Weight", "columns", "is_file",
+    "Weight", "columns", "is_file", "refuse",
 ]  # fmt: skip
 
 SetColumn = Annotated[str | None, typer.Option("--set-column", help="Says which set a row is in.")]
@@ -39,6 +40,17 @@ def is_file(source: str) -> bool:
     from capnets.tables.sources import FORMATS
 
     return Path(source).suffix in {*FORMATS, ".npz"} or Path(source).is_file()
+
+
+def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """Refuse options that were typed and would have no effect."""
+    typed = []
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name in names and source is not None and source.name == "COMMANDLINE":
+            typed.append(option.opts[0])
+    if typed:
+        raise InputError(f"{', '.join(typed)}: {why}")
 
 
 def columns(

@@ -56,9 +56,12 @@ def _text(value: Any) -> str:
 
 @contextmanager
 def epochs(
-    title: str, total: int, *, quiet: bool = False
+    title: str, total: int | None, *, quiet: bool = False
 ) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Progress over the epochs of a training, on standard error: a bar, or lines in a log file."""
+    """Progress over the epochs of a training, on standard error: a bar, or lines in a log file.
+
+    Where their number is known only once training begins, lines tell it as `epochs`.
+    """
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -81,10 +84,11 @@ def epochs(
 
         def show(line: dict[str, Any]) -> None:
             valid = "-" if line["valid"] is None else f"{line['valid']:.4g}"
-            bar.update(task, completed=line["epoch"], valid=valid)
-            if lines and line["epoch"] % max(1, total // 10) == 0:
+            last = line.get("epochs", total)
+            bar.update(task, completed=line["epoch"], total=last, valid=valid)
+            if lines and line["epoch"] % max(1, last // 10) == 0:
                 typer.echo(
-                    f"{title}: epoch {line['epoch']}/{total}, validation error {valid}", err=True
+                    f"{title}: epoch {line['epoch']}/{last}, validation error {valid}", err=True
                 )
 
         yield show

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,15 +21,26 @@ from capnets.cli.files import (
     Weight,
     columns,
     is_file,
+    refuse,
 )
 from capnets.cli.printing import Json, epochs, print_json, print_table, stopping
-from capnets.cli.train_file import train_file
+from capnets.cli.train_file import file_recipe, train_file
 from capnets.errors import InputError
 
 __all__ = ["add_to", "train"]
 
+FOR_TASKS = (
+    "size", "sets", "valid_sets", "test_sets", "embedding", "upper_bound", "prior_weight",
+    "devices",
+)  # fmt: skip
+FOR_FILES = (
+    "set_column", "target", "features", "categories", "order_column", "group_column",
+    "weight_column", "missing", "classify", "test_share", "members",
+)  # fmt: skip
+
 
 def train(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(help="A task (US, …), or a file of instances.")],
     model: Annotated[
         str, typer.Option("--model", "-m", help="A name from `capnets models`.")
@@ -112,13 +123,12 @@ def train(
     import torch
 
     torch.set_num_threads(threads)
+    changes: dict[str, Any] = {"batch_size": batch_size, "patience": patience}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if learning_rate is not None:  # None in a recipe: look for one
+        changes["learning_rate"] = None if learning_rate == "find" else _number(learning_rate)
     if is_file(source):
-        for_tasks = {
-            "--batch-size": batch_size, "--learning-rate": learning_rate, "--patience": patience,
-            "--fixed-order": fixed_order, "--upper-bound": upper_bound, "--devices": devices > 1,
-        }  # fmt: skip
-        if given := [name for name, value in for_tasks.items() if value]:
-            raise InputError(f"{', '.join(given)}: for tasks only; for a file choose a --recipe")
+        refuse(context, FOR_TASKS, "for tasks only, not for a file")
         train_file(
             source,
             columns=columns(
@@ -127,13 +137,14 @@ def train(
             ),
             settings={
                 "model": model, "hidden": hidden, "layers": layers, "members": members,
-                "activation": activation or "identity", "recipe": recipe, "epochs": n_epochs,
-                "random_state": seed,
+                "activation": activation or "identity", "epochs": n_epochs, "random_state": seed,
+                **file_recipe(recipe, changes, fixed_order=fixed_order),
             },
             out=out, test_share=test_share, classify=classify, as_json=as_json,
             how={"resume": resume, "force": force},
         )  # fmt: skip
         return
+    refuse(context, FOR_FILES, "for files only, not for a task")
     from capnets.experiment import train_task
     from capnets.models import ModelSpec
     from capnets.tasks import parse_task
@@ -150,16 +161,10 @@ def train(
         model, hidden=hidden or 32, layers=layers or 3, activation=activation or "abs",
         inputs="pictures" if pictures else "none",
     )  # fmt: skip
-    how = find_recipe(
-        recipe or "fast",
-        epochs=n_epochs,
-        batch_size=batch_size,
-        learning_rate=None if learning_rate in (None, "find") else _number(learning_rate),
-        patience=patience,
-        reshuffle=False if fixed_order else None,
+    how = replace(
+        find_recipe(recipe or "fast", epochs=n_epochs, reshuffle=False if fixed_order else None),
+        **changes,
     )
-    if learning_rate == "find":
-        how = replace(how, learning_rate=None)
     priors = [] if upper_bound is None else [UpperBound(weight=prior_weight, bound=upper_bound)]
     folder = out or Path("runs") / f"{task.name.replace(':', '-')}-{model}-{seed}"
     # What starts the other processes would choose a number of threads, were there none here.

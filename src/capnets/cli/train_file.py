@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from capnets.runs import Run
     from capnets.tables import Columns
 
-__all__ = ["kind_of", "print_quality", "train_file"]
+__all__ = ["file_recipe", "kind_of", "print_quality", "train_file"]
 
 
 def train_file(
@@ -32,14 +33,19 @@ def train_file(
     `settings` are those of the estimator, `how` says whether to resume or replace a run.
     """
     from capnets.estimators.runs import train_run
-    from capnets.training.recipe import RECIPES
 
     estimator = kind_of(source, columns, classify=classify)(columns=columns, **settings)
     name = Path(source).stem
     folder = out or Path("runs") / f"{name}-{estimator.model}-{settings['random_state']}"
-    total = estimator.epochs or RECIPES["small"].epochs
     title = f"{estimator.model} on {name}"
-    with stopping(), epochs(title, total, quiet=as_json) as progress:
+    with stopping(), epochs(title, None, quiet=as_json) as show:
+
+        def progress(line: dict[str, Any]) -> None:
+            # Members are trained one after another; each has all epochs of the recipe.
+            each, before = estimator.recipe_.epochs, line.get("member", 0)
+            done = before * each + line["epoch"]
+            show({**line, "epoch": done, "epochs": each * estimator.spec_.members})
+
         run = train_run(folder, source, estimator, test_share=test_share, progress=progress, **how)
     if as_json:
         print_json({"run": str(run.folder), **run.metrics})
@@ -47,6 +53,20 @@ def train_file(
     print_quality(run)
     typer.echo(f"The run is in {run.folder} ({run.metrics['total_seconds']} s).")
     typer.echo(f"Use it: capnets predict {run.folder} FILE -o predictions.parquet")
+
+
+def file_recipe(name: str | None, changes: dict[str, Any], *, fixed_order: bool) -> dict[str, Any]:
+    """What an estimator is told: a recipe, or changes to the one that it will choose."""
+    from capnets.training.recipe import recipe
+
+    told: dict[str, Any] = {}
+    if fixed_order:
+        changes = {**changes, "reshuffle": False}
+        told["orders"] = 1
+    if "patience" in changes:
+        told["early_stopping"] = True
+    told["recipe"] = (changes or None) if name is None else replace(recipe(name), **changes)
+    return told
 
 
 def print_quality(run: Run) -> None:

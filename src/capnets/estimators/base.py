@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +58,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         dropout: float | None = None,
         members: int | None = None,
         orders: int | None = None,
-        recipe: str | Recipe | None = None,
+        recipe: str | Recipe | Mapping[str, Any] | None = None,
         epochs: int | None = None,
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
@@ -168,7 +168,10 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _recipe(self, preset: Preset, given: Given) -> Recipe:
         chosen = preset.recipe if self.recipe is None else self.recipe
-        recipe = find_recipe(chosen) if isinstance(chosen, str) else chosen
+        if isinstance(chosen, Mapping):
+            recipe = Recipe.from_dict(find_recipe(preset.recipe).to_dict() | dict(chosen))
+        else:
+            recipe = find_recipe(chosen) if isinstance(chosen, str) else chosen
         if self.epochs is not None:
             recipe = replace(recipe, epochs=self.epochs)
         # Where order has a meaning, instances are read in it, in training too.

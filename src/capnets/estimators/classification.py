@@ -6,6 +6,7 @@ softmax) is applied to the sum alone, so they stay additive.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         dropout: float | None = None,
         members: int | None = None,
         orders: int | None = None,
-        recipe: str | Recipe | None = None,
+        recipe: str | Recipe | Mapping[str, Any] | None = None,
         epochs: int | None = None,
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,

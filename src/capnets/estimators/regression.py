@@ -33,7 +33,8 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         Random orders that predictions and added values are averaged over; 1 reads instances as they
         come, as does a table with an order column. None chooses by the number of sets.
     recipe
-        A `Recipe` or the name of one; None chooses by the number of sets.
+        A `Recipe` or the name of one; None chooses by the number of sets. A dictionary changes some
+        settings of what is chosen so: `{"batch_size": 16}`.
     epochs
         Another number of epochs than the recipe's.
     early_stopping, validation_fraction

@@ -45,11 +45,16 @@ def fit_members(
         )  # fmt: skip
     history: History = []
     for number, member in enumerate(model.each):
+
+        def show(line: dict[str, Any], number: int = number) -> None:
+            if progress is not None:
+                progress({"member": number, **line})
+
         history += [
             {"member": number, **line}
             for line in fit(
                 member, train, valid, recipe=recipe, seed=_seed(seed, number), loss=loss,
-                checkpoint=member_checkpoint(checkpoint, number), progress=progress,
+                checkpoint=member_checkpoint(checkpoint, number), progress=show,
             )
         ]  # fmt: skip
     return history
