@@ -130,6 +130,28 @@ def test_a_damaged_cache_is_computed_anew(digits, monkeypatch, tmp_path, damage)
     assert len(calls) == 2
 
 
+def test_two_processes_compute_once(digits, tmp_path, monkeypatch):
+    """The second one waits for the first and takes what it made."""
+    from threading import Thread
+
+    calls = counted(monkeypatch)
+    results = []
+    threads = [Thread(target=lambda: results.append(embed(digits, "pca"))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1
+    assert np.array_equal(*results)
+
+
+def test_a_cache_that_cannot_be_written_is_named(digits, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("CAPNETS_CACHE", str(tmp_path / "file"))
+    with pytest.raises(InputError, match=r"cannot write to the cache.*CAPNETS_CACHE"):
+        embed(digits, "pca")
+
+
 def test_other_parameters_have_another_place(digits, monkeypatch, tmp_path):
     embed(digits, "pca")
     monkeypatch.setattr(embeddings.Pca, "parameters", {"version": 99})

@@ -7,10 +7,8 @@ about a second, so vectors are kept on disk, piece by piece: whoever is interrup
 
 from __future__ import annotations
 
-import fcntl
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -56,7 +54,7 @@ def embed_sentences(
         Told how far the work is.
     """
     path = cache.place(name, "minilm", PARAMETERS)
-    with _alone(path):
+    with cache.alone(path):
         vectors = cache.load(path, rows=len(sentences))
         if vectors is None:
             vectors = _computed(name, sentences, progress)
@@ -104,12 +102,3 @@ def _forget_pieces(name: str, count: int) -> None:
     for start in range(0, count, PIECE):
         for path in (_piece(name, start), _piece(name, start).with_suffix(".json")):
             path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Several workers may want the same vectors: one computes, the others wait."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_suffix(".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -62,10 +62,14 @@ def embed(images: Images, embedding: str, *, progress: Progress | None = None) -
     fresh = kind()
     path = cache.place(images.name, embedding, fresh.parameters)
     features = cache.load(path, rows=len(images.pixels))
-    if features is None:
-        features = _computed(images, fresh, progress)
-        about = {"source": images.name, "embedding": embedding, "parameters": fresh.parameters}
-        cache.save(path, features, about)
+    if features is not None:
+        return features
+    with cache.alone(path):
+        features = cache.load(path, rows=len(images.pixels))  # another process may have been here
+        if features is None:
+            features = _computed(images, fresh, progress)
+            about = {"source": images.name, "embedding": embedding, "parameters": fresh.parameters}
+            cache.save(path, features, about)
     return features
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from capnets.atomic import write_json, writing
+from capnets.errors import InputError
 from capnets.tasks.embeddings.base import Features
 from capnets.tasks.files import cache_folder
 
-__all__ = ["load", "place", "save"]
+__all__ = ["alone", "load", "place", "save"]
 
 
 def place(source: str, embedding: str, parameters: Mapping[str, int | float]) -> Path:
@@ -40,6 +43,22 @@ def load(path: Path, *, rows: int) -> Features | None:
         return None
     intact = len(features) == rows and _sha256(features) == about.get("sha256")
     return features if intact else None
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Several processes may want the same features: one computes them, the others wait."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.with_suffix(".lock").open("w")
+    except OSError as error:
+        raise InputError(
+            f"cannot write to the cache, {path.parent}: {error.strerror}; "
+            "point CAPNETS_CACHE at a folder that can be written to"
+        ) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _sha256(features: Features) -> str:
