@@ -1,6 +1,6 @@
 """Streams: microseconds per instance in ONNX Runtime and in torch, and memory over ten million.
 
-    python benchmarks/stream.py [--instances 10000000] [--rounds 200]
+    python benchmarks/stream.py [--instances 10000000] [--rounds 100]
 
 One thread. Times are those of the processor (all threads of the process), so that other processes
 do not count; what is compared is measured in turn, round by round, and a figure is the median of
@@ -35,7 +35,7 @@ def main() -> None:
     """Measure every capacity network of the registry."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--instances", type=int, default=10_000_000, help="of the longest stream")
-    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=100)
     given = parser.parse_args()
     torch.set_num_threads(1)
     print(
@@ -99,7 +99,7 @@ def measure(works: dict[str, Work], rounds: int) -> dict[str, float]:
     taken: dict[str, list[float]] = {name: [] for name in works}
     for round_ in range(rounds + 3):
         for name, (work, instances) in works.items():
-            repeat = max(1, min(20, 2000 // instances))
+            repeat = max(1, min(200, 4000 // instances))  # a stream that flows
             began = time.process_time()
             for _ in range(repeat):
                 work()
