@@ -31,14 +31,23 @@ def demo(
     print_table(
         ["network", "squared error", "right", "error of added values", "error, seen digits"],
         [
-            (r.model, r.mse, f"{r.accuracy:.0%}", r.added_value_error, r.mse_seen)
+            (
+                r.model,
+                round(r.mse, 2),
+                f"{r.accuracy:.0%}",
+                round(r.added_value_error, 2),
+                round(r.mse_seen, 3),
+            )
             for r in result.networks
         ],
         title="On new sets of digits that neither network was trained on:",
     )
     print_table(
         ["digit", "added value", "expected", "running sum"],
-        [(i.digit, i.added_value, i.expected, i.running_sum) for i in result.example],
+        [
+            (i.digit, round(i.added_value, 2), round(i.expected), round(i.running_sum, 2))
+            for i in result.example
+        ],
         title=f"One of these sets, read digit by digit by the C-GRU (label {result.label:g}):",
     )
     console().print(f"The same with pictures: {result.page}")
