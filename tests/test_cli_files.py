@@ -71,3 +71,61 @@ def test_faults_are_said_without_a_traceback(table, tmp_path):
     wrong = ["--set-column", "baskte", "--target", "worth"]
     assert "'basket'" in capnets("train", table, *wrong, "-o", tmp_path / "r", code=2)
     assert not (tmp_path / "r").exists()
+
+
+COLUMNS = ["--set-column", "basket", "--target", "worth"]
+
+
+@pytest.mark.slow
+def test_settings_of_training_are_used_and_others_refused(table, tmp_path):
+    run = tmp_path / "run"
+    done = subprocess.run(
+        [
+            sys.executable, "-c", "from capnets.cli import main; main()", "train", table, *COLUMNS,
+            "--features", "a", "--members", "2", "--epochs", "5", "--batch-size", "7",
+            "--learning-rate", "0.02", "--patience", "4", "--fixed-order", "-o", run,
+        ],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    config = json.loads((run / "config.json").read_text())
+    recipe = config["recipe"]
+    assert (recipe["batch_size"], recipe["learning_rate"], recipe["patience"]) == (7, 0.02, 4)
+    assert (recipe["reshuffle"], config["data"]["orders"]) == (False, 1)
+    assert recipe["weight_decay"] == 0.01  # the rest is as it would have been
+    history = [json.loads(x) for x in (run / "history.jsonl").read_text().splitlines()]
+    assert all(line["valid"] is not None for line in history)
+    # Two members of five epochs are ten.
+    assert "epoch 10/10" in done.stderr or len(history) < 10
+    assert "epoch 1/10" in done.stderr
+    for wrong in (["--devices", "2"], ["--upper-bound", "3"], ["--size", "10"]):
+        message = capnets("train", table, *COLUMNS, *wrong, "-o", tmp_path / "r", code=2)
+        assert wrong[0] in message
+        assert "for tasks only" in message
+    assert "for files only" in capnets("train", "US", "--members", 3, code=2)
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.slow
+def test_export(table, tmp_path):
+    run, out = tmp_path / "run", tmp_path / "onnx"
+    settings = ["--members", 2, "--epochs", 1, "--features", "a", "--json"]
+    capnets("train", table, *COLUMNS, *settings, "-o", run)
+    card = json.loads(capnets("export", run, "--onnx", out, "--json"))
+    assert card["instance"]["names"] == ["a"]
+    assert card["prediction"]["names"] == ["worth"]
+    assert card["difference"]["largest"] < 1e-4
+    before = (out / "sets.onnx").read_bytes()
+    assert "--force" in capnets("export", run, "--onnx", out, code=2)
+    assert "no export" in capnets("export", run, "--onnx", run, code=2)
+    (tmp_path / "file").write_text("mine")
+    assert "no export" in capnets("export", run, "--onnx", tmp_path / "file", "--force", code=2)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert (out / "sets.onnx").read_bytes() == before
+    without = "import sys; sys.modules['onnxruntime'] = None; from capnets.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", without, "export", run, "--onnx", tmp_path / "new"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "pip install 'capnets[onnx]'" in done.stderr
+    assert not (tmp_path / "new").exists()

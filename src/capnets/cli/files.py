@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Categories", "Classify", "Features", "Group", "Missing", "Order", "SetColumn", "Target",
-    "Weight", "columns", "is_file", "refuse",
+    "Text", "Weight", "columns", "is_file", "refuse",
 ]  # fmt: skip
 
 SetColumn = Annotated[str | None, typer.Option("--set-column", help="Says which set a row is in.")]
@@ -29,6 +29,12 @@ Categories = Annotated[
 Order = Annotated[str | None, typer.Option("--order-column", help="Instances are read by it.")]
 Group = Annotated[
     str | None, typer.Option("--group-column", help="Sets of a group are never split.")
+]
+Text = Annotated[
+    str | None,
+    typer.Option(
+        "--text-column", help="Text: a sentence per row, or without --set-column a document."
+    ),
 ]
 Weight = Annotated[str | None, typer.Option("--weight-column", help="The weight of a set.")]
 Missing = Annotated[str, typer.Option(help="Missing values: refuse, mean or zero.")]
@@ -59,14 +65,15 @@ def columns(
     """The meaning of a file's columns; None for .npz, which has none."""
     if Path(source).suffix == ".npz":
         return None
-    if set_column is None or not target:
+    if (set_column is None and not others.get("text")) or not target:
         raise InputError(
             f"{source}: name its columns with --set-column … and --target …, "
-            "the set that a row belongs to and what is to be predicted"
+            "the set that a row belongs to and what is to be predicted "
+            "(documents need no set column: --text-column …)"
         )
     from capnets.tables import Columns
 
     chosen: dict[str, Any] = {
         k: tuple(v) if isinstance(v, list) else v for k, v in others.items() if v
     }
-    return Columns(set=set_column, target=tuple(target), **chosen)
+    return Columns(set=set_column or "", target=tuple(target), **chosen)

@@ -84,7 +84,7 @@ def epochs(
 
         def show(line: dict[str, Any]) -> None:
             valid = "-" if line["valid"] is None else f"{line['valid']:.4g}"
-            last = line.get("epochs", total)
+            last = int(line.get("epochs") or total or 1)
             bar.update(task, completed=line["epoch"], total=last, valid=valid)
             if lines and line["epoch"] % max(1, last // 10) == 0:
                 typer.echo(

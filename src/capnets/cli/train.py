@@ -18,6 +18,7 @@ from capnets.cli.files import (
     Order,
     SetColumn,
     Target,
+    Text,
     Weight,
     columns,
     is_file,
@@ -35,7 +36,7 @@ FOR_TASKS = (
 )  # fmt: skip
 FOR_FILES = (
     "set_column", "target", "features", "categories", "order_column", "group_column",
-    "weight_column", "missing", "classify", "test_share", "members",
+    "weight_column", "text_column", "missing", "classify", "test_share", "members",
 )  # fmt: skip
 
 
@@ -63,6 +64,7 @@ def train(
     order_column: Order = None,
     group_column: Group = None,
     weight_column: Weight = None,
+    text_column: Text = None,
     missing: Missing = "refuse",
     classify: Classify = False,
     test_share: Annotated[
@@ -134,6 +136,7 @@ def train(
             columns=columns(
                 source, set_column, target, features=features, categories=categories,
                 order=order_column, group=group_column, weight=weight_column, missing=missing,
+                text=text_column,
             ),
             settings={
                 "model": model, "hidden": hidden, "layers": layers, "members": members,

@@ -16,6 +16,7 @@ from capnets.cli.files import (
     Order,
     SetColumn,
     Target,
+    Text,
     Weight,
     columns,
 )
@@ -43,6 +44,7 @@ def tune(
     order_column: Order = None,
     group_column: Group = None,
     weight_column: Weight = None,
+    text_column: Text = None,
     missing: Missing = "refuse",
     classify: Classify = False,
     seed: Annotated[int, typer.Option(help="Of folds, start weights and orders.")] = 0,
@@ -56,6 +58,7 @@ def tune(
     meaning = columns(
         file, set_column, target, features=features, categories=categories,
         order=order_column, group=group_column, weight=weight_column, missing=missing,
+        text=text_column,
     )  # fmt: skip
     estimator = kind_of(file, meaning, classify=classify)(columns=meaning, random_state=seed)
     space = Space(models=tuple(models)) if models else Space()

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from capnets.errors import InputError
 from capnets.estimators.averaging import choose_orders, mean_added_values, mean_prediction
-from capnets.estimators.inputs import Given, per_set, read, weighted
+from capnets.estimators.inputs import Given, fingerprint, per_set, read, weighted
 from capnets.explain import Explanation
 from capnets.explain import added_values as explain_added_values
 from capnets.models import ModelSpec, SetModel
@@ -45,6 +45,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     n_orders_: int
     seed_: int
     loss_: str
+    fingerprint_: str | None
     history_: list[dict[str, Any]]
 
     def __init__(
@@ -101,8 +102,9 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         given = self._given(X, y)
         return self._learn(self._plan(given, y, sample_weight), given)
 
-    def _given(self, X: Any, y: Any) -> Given:
-        return read(X, self.columns, labels=y is None, classify=self.classifies)
+    def _given(self, X: Any, y: Any, *, folder: Path | None = None) -> Given:
+        labels, classify = y is None, self.classifies
+        return read(X, self.columns, labels=labels, classify=classify, folder=folder)
 
     def _targets(self, labels: Array, given: Given | None) -> tuple[Array, str, int, Array | None]:
         """Labels as numbers, the loss, the number of outputs, and weights of their own.
@@ -132,6 +134,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_orders_ = self._orders(preset, given)
         self.seed_ = self._seed()
         self.loss_ = loss
+        self.fingerprint_ = fingerprint(sets)
         return sets
 
     def _learn(
@@ -281,6 +284,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             "orders": self.n_orders_,
             "estimator": type(self).__name__,
             "labels": self._labels(),
+            "fingerprint": self.fingerprint_,
             **about,
         }
         # As JSON gives it back, so that a run can be compared with what was recorded.
@@ -310,6 +314,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         estimator.recipe_, estimator.seed_ = run.config.recipe, run.config.seed
         estimator.n_orders_, estimator.loss_ = data["orders"], run.config.loss
         estimator.n_features_in_, estimator.history_ = spec.in_features, run.history
+        estimator.fingerprint_ = data.get("fingerprint")
         estimator._set_labels(data["labels"])
         return estimator
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,16 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
+from capnets.estimators.documents import opened
 from capnets.sets import Array, Sets
 from capnets.tables import Columns, Schema, read_npz, read_table
 from capnets.tables.encode import as_text
 
-__all__ = ["Given", "per_set", "read"]
+__all__ = ["Given", "fingerprint", "per_set", "read", "weighted"]
+
+
+#: Instances that are looked at at once.
+ROWS = 65536
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,12 @@ def read(
     *,
     labels: bool = False,
     classify: bool = False,
+    folder: Path | None = None,
 ) -> Given:
-    """Sets from a list of 2-D arrays, `Sets`, or a table whose columns are known."""
+    """Sets from a list of 2-D arrays, `Sets`, or a table whose columns are known.
+
+    With a folder the instances of a table are kept there instead of in memory.
+    """
     if isinstance(X, Sets):
         given = Given(X)
     elif isinstance(X, str | Path) and Path(X).suffix == ".npz":
@@ -70,7 +80,10 @@ def read(
         if isinstance(columns, str):
             columns = Columns(set=columns)
         target = columns.columns.target if isinstance(columns, Schema) else columns.target
-        table = read_table(X, columns, labels=labels and bool(target), classify=classify)
+        table = read_table(
+            opened(X, columns), columns,
+            labels=labels and bool(target), classify=classify, folder=folder,
+        )  # fmt: skip
         native = _native(X, table.schema)
         return Given(table.sets, table.schema, table.groups, rows=True, native=native)
     else:
@@ -103,6 +116,16 @@ def per_set(given_values: Any, given: Given, *, name: str) -> Array:
         owner = k if sets.ids is None else sets.ids[k]
         raise InputError(f"{name} varies within set {owner!s}; it must be constant within a set")
     return first
+
+
+def fingerprint(sets: Sets) -> str:
+    """A digest of instances, sets, labels and weights; the instances are read in pieces."""
+    digest = hashlib.sha256(repr(sets.pool.shape).encode())
+    for start in range(0, len(sets.pool), ROWS):
+        digest.update(np.ascontiguousarray(sets.pool[start : start + ROWS]).data)
+    for values in (sets.index, sets.offsets, sets.y, sets.weights):
+        digest.update(b"none" if values is None else np.ascontiguousarray(values).data)
+    return digest.hexdigest()
 
 
 def weighted(sets: Sets, *weights: Array | None) -> Sets:

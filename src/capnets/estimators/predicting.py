@@ -19,6 +19,7 @@ from capnets.atomic import writing
 from capnets.errors import InputError
 from capnets.estimators.averaging import choose_orders, mean_added_values
 from capnets.estimators.classification import SetClassifier
+from capnets.estimators.documents import opened
 from capnets.estimators.inputs import read
 from capnets.estimators.regression import SetRegressor
 from capnets.sets import Array, Sets
@@ -44,8 +45,9 @@ def predict_table(
     """Write predictions to a Parquet file; returns the number of sets.
 
     One row per instance, set after set in the order in which they are read: `set`, `row` (in the
-    table, from 0), `prediction` of its set, and `added_value`. Over a set added values sum to the
-    prediction; for classes to the logit, and then there is a `probability` per class too.
+    table, from 0; where rows are documents, the sentence in all of them), `prediction` of its set,
+    and `added_value`. Over a set added values sum to the prediction; for classes to the logit, and
+    then there is a `probability` per class too.
 
     Parameters
     ----------
@@ -107,7 +109,8 @@ def _pieces(
                 f"{estimator.n_features_in_}"
             )
     else:
-        whole = read_table(table, estimator.schema_, labels=False, folder=folder).sets
+        source = opened(table, estimator.schema_)
+        whole = read_table(source, estimator.schema_, labels=False, folder=folder).sets
     mapped = estimator.schema_ is not None
     cuts = _cuts(np.asarray(whole.offsets))
 

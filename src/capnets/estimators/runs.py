@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -57,38 +58,41 @@ def train_run(
     progress
         Called after every epoch.
     """
-    given = estimator._given(X, None)
-    sets = estimator._plan(given, None)
-    test = None
-    if test_share:
-        given, test = held_out(estimator, given, sets, test_share)
+    # The instances of a file are mapped, not held: it may be larger than memory.
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = Path(scratch) / "sets" if isinstance(X, str | Path) else None
+        given = estimator._given(X, None, folder=kept)
         sets = estimator._plan(given, None)
-    about = {"source": str(X) if isinstance(X, str | Path) else type(X).__name__}
-    config = estimator._config(**about, sets=len(sets), test_share=test_share)
-    run = Run.create(folder, config, resume=resume, force=force)
-    with run.lock():
-        if run.finished:
-            return run
-        began = time.perf_counter()
-        estimator._learn(sets, given, checkpoint=run.checkpoint, progress=progress)
-        run.write_history(estimator.history_)
-        run.write_weights(estimator.model_)
-        result: dict[str, Any] = {"train": quality(estimator, sets)}
-        if test is not None:
-            result["test"] = quality(estimator, test)
-        run.finish(
-            {
-                **result,
-                "train_sets": len(sets),
-                "test_sets": 0 if test is None else len(test),
-                "parameters": parameters(estimator.model_),
-                "epochs": len(estimator.history_),
-                "total_seconds": round(time.perf_counter() - began, 1),
-            }
-        )
-        for path in run.folder.glob("checkpoint*.safetensors"):
-            path.unlink()
-    return run
+        test = None
+        if test_share:
+            given, test = held_out(estimator, given, sets, test_share)
+            sets = estimator._plan(given, None)
+        about = {"source": str(X) if isinstance(X, str | Path) else type(X).__name__}
+        config = estimator._config(**about, sets=len(sets), test_share=test_share)
+        run = Run.create(folder, config, resume=resume, force=force)
+        with run.lock():
+            if run.finished:
+                return run
+            began = time.perf_counter()
+            estimator._learn(sets, given, checkpoint=run.checkpoint, progress=progress)
+            run.write_history(estimator.history_)
+            run.write_weights(estimator.model_)
+            result: dict[str, Any] = {"train": quality(estimator, sets)}
+            if test is not None:
+                result["test"] = quality(estimator, test)
+            run.finish(
+                {
+                    **result,
+                    "train_sets": len(sets),
+                    "test_sets": 0 if test is None else len(test),
+                    "parameters": parameters(estimator.model_),
+                    "epochs": len(estimator.history_),
+                    "total_seconds": round(time.perf_counter() - began, 1),
+                }
+            )
+            for path in run.folder.glob("checkpoint*.safetensors"):
+                path.unlink()
+        return run
 
 
 def load_estimator(folder: str | Path) -> SetRegressor | SetClassifier:

@@ -14,9 +14,11 @@ from typing import Any, Self
 from capnets.errors import InputError, unknown
 from capnets.records import Record
 
-__all__ = ["MISSING", "Columns", "Feature", "Schema"]
+__all__ = ["MISSING", "ROW", "Columns", "Feature", "Schema", "matches", "missing_column"]
 
 MISSING = ("refuse", "mean", "zero")
+#: The set column of a table whose rows are documents: each row is a set.
+ROW = "(row)"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Columns(Record):
     Parameters
     ----------
     set
-        Says to which set an instance belongs. The rows of a set need not stand together.
+        Says to which set an instance belongs. The rows of a set need not stand together. May be
+        left out where rows are documents (see `text`).
     target
         What is to be predicted; constant within a set.
     features
@@ -43,9 +46,13 @@ class Columns(Record):
     missing
         `refuse`, or what fills a gap in a number: the `mean` of the training instances, or `zero`.
         Unless refused, a missing or unseen category belongs to none of the known ones.
+    text
+        A column of text, for estimators: sentences become vectors. With a set column every row is
+        one sentence; without, a row is a document and its sentences are the set. Other columns are
+        features only if they are named.
     """
 
-    set: str
+    set: str = ""
     target: tuple[str, ...] = ()
     features: tuple[str, ...] = ("*",)
     categories: tuple[str, ...] = ()
@@ -53,24 +60,30 @@ class Columns(Record):
     group: str | None = None
     weight: str | None = None
     missing: str = "refuse"
+    text: str | None = None
 
     def __post_init__(self) -> None:
+        if not self.set:
+            if self.text is None:
+                raise InputError("name the set column: it says to which set an instance belongs")
+            object.__setattr__(self, "set", ROW)
         for name in ("target", "features", "categories"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         if self.missing not in MISSING:
             raise unknown("rule for missing values", self.missing, MISSING)
-        named = [self.set, *self.target, *filter(None, (self.order, self.group))]
+        named = [self.set, *self.target, *filter(None, (self.order, self.group, self.text))]
         for name in named:
             if named.count(name) > 1 and name != self.order:
                 raise InputError(f"column {name!r} is given two meanings; name another column")
 
     def choose(self, names: list[str], *, where: str) -> list[str]:
         """The feature columns among the names, in order; a pattern without any is an error."""
-        taken = {self.set, *self.target, self.order, self.group, self.weight}
-        chosen: dict[str, None] = {}
-        for pattern in self.features:
-            found = [n for n in names if n == pattern or fnmatchcase(n, pattern)]
+        taken = {self.set, *self.target, self.order, self.group, self.weight, self.text}
+        vectors = [n for n in names if self.text is not None and n.startswith(f"{self.text}[")]
+        chosen: dict[str, None] = dict.fromkeys(vectors)
+        for pattern in () if vectors and self.features == ("*",) else self.features:
+            found = [n for n in names if matches(n, pattern)]
             found = [n for n in found if n not in taken or n == pattern]
             if not found:
                 raise missing_column(pattern, names, where=where)
@@ -82,7 +95,7 @@ class Columns(Record):
 
     def is_category(self, name: str) -> bool:
         """Whether the user calls this column a category."""
-        return any(name == p or fnmatchcase(name, p) for p in self.categories)
+        return any(matches(name, pattern) for pattern in self.categories)
 
 
 @dataclass(frozen=True)
@@ -130,6 +143,11 @@ class Schema(Record):
         features = tuple(Feature.from_dict(f) for f in values["features"])
         columns = Columns.from_dict(values["columns"])
         return super().from_dict(values | {"columns": columns, "features": features})
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern means this column; a name may itself look like a pattern."""
+    return name == pattern or fnmatchcase(name, pattern)
 
 
 def missing_column(name: str, names: list[str], *, where: str) -> InputError:

@@ -8,7 +8,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.sets import Array
-from capnets.tables.columns import Columns, Feature, Schema, missing_column
+from capnets.tables.columns import Columns, Feature, Schema, matches, missing_column
 from capnets.tables.sources import Source
 
 __all__ = ["Encoder", "as_text", "learn_schema", "number_column", "text_column"]
@@ -23,11 +23,16 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
     Only the columns of categories are read. What fills a gap is learned later, with the numbers.
     """
     names = source.names
+    if columns.text is not None and f"{columns.text}[0]" not in names:
+        raise InputError(
+            f"{source.name}: the text of {columns.text!r} has to become numbers first; "
+            "SetRegressor, SetClassifier and the command line do that"
+        )
     for name in (columns.set, *columns.target, columns.order, columns.group, columns.weight):
         if name is not None and name not in names:
             raise missing_column(name, names, where=source.name)
     for pattern in columns.categories:
-        if not any(Columns(set="", categories=(pattern,)).is_category(n) for n in names):
+        if not any(matches(n, pattern) for n in names):
             raise missing_column(pattern, names, where=source.name)
     chosen = columns.choose(names, where=source.name)
     types = dict(zip(names, source.schema.types, strict=True))

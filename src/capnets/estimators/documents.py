@@ -1,0 +1,107 @@
+"""Text in tables: a row is a document, which is split, or one sentence of a set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.sets import Array
+from capnets.tables import Columns, Schema
+from capnets.tables.columns import ROW, missing_column
+from capnets.tables.sources import Source, open_source
+from capnets.tasks.sentences import PARAMETERS, embed_sentences, split_sentences
+
+__all__ = ["Sentences", "opened"]
+
+#: Rows whose sentences become vectors at once.
+ROWS = 2000
+
+
+def opened(table: Any, columns: Columns | Schema) -> Source:
+    """A table as batches of instances; where a text column is named, instances are sentences."""
+    if isinstance(columns, Schema):
+        columns = columns.columns
+    source = open_source(table)
+    return source if columns.text is None else Sentences(source, columns)
+
+
+class Sentences(Source):
+    """A table with one row per sentence: the text column has become many columns of numbers.
+
+    The text column itself holds the sentence of a row. Without a set column every row of the table
+    is a document, its sentences are the set, and the set is called by the row (from 0).
+
+    Parameters
+    ----------
+    source
+        The table as it is.
+    columns
+        Which column is the text, and whether rows are documents.
+    """
+
+    def __init__(self, source: Source, columns: Columns) -> None:
+        import pyarrow as pa
+
+        assert columns.text is not None
+        self.source, self.text = source, columns.text
+        self.documents = columns.set == ROW
+        self.name = f"{source.name} (sentence by sentence)" if self.documents else source.name
+        self.rows = None if self.documents else source.rows
+        if self.text not in source.names:
+            raise missing_column(self.text, source.names, where=source.name)
+        kind = source.schema.field(self.text).type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise InputError(f"{source.name}: column {self.text!r} holds {kind}, not text")
+        self.vectors = [f"{self.text}[{k}]" for k in range(int(PARAMETERS["features"]))]
+        fields = [*source.schema, *(pa.field(name, pa.float32()) for name in self.vectors)]
+        self.schema = pa.schema([*fields, pa.field(ROW, pa.int64())] if self.documents else fields)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches with the given columns; sentences become vectors only if asked for."""
+        own = [name for name in columns if name in self.source.names and name != self.text]
+        row = 0
+        for batch in self.source.batches([*own, self.text]):
+            for start in range(0, len(batch), ROWS):
+                piece = batch.slice(start, ROWS)
+                yield self._instances(piece, columns, row + start)
+            row += len(batch)
+
+    def _instances(self, batch: Any, columns: Sequence[str], row: int) -> Any:
+        import pyarrow as pa
+
+        sentences, parents = self._split(batch.column(self.text).to_pylist(), row)
+        found = {
+            name: batch.column(name).take(pa.array(parents))
+            for name in columns
+            if name in batch.schema.names and name != self.text
+        }
+        if self.text in columns:
+            found[self.text] = pa.array(sentences)
+        if ROW in columns and self.documents:
+            found[ROW] = pa.array(parents + row)
+        if any(name in self.vectors for name in columns):
+            # Known by what they say: another file with the same sentences is not computed again.
+            digest = hashlib.sha256("\0".join(sentences).encode()).hexdigest()[:24]
+            values = embed_sentences(f"text-{digest}", sentences)
+            numbers = dict(zip(self.vectors, values.T, strict=True))
+            found |= {n: pa.array(numbers[n]) for n in columns if n in numbers}
+        return pa.record_batch([found[name] for name in columns], names=list(columns))
+
+    def _split(self, texts: list[str | None], row: int) -> tuple[list[str], Array]:
+        """The sentences of some rows, and which of these rows each comes from."""
+        if self.documents:
+            found = [split_sentences(text or "") for text in texts]
+        else:
+            found = [[text] if text and text.strip() else [] for text in texts]
+        for k, sentences in enumerate(found):
+            if not sentences:
+                raise InputError(
+                    f"{self.source.name}, row {row + k} (from 0), column {self.text!r}: there is "
+                    "no sentence in it; fill it or drop the row"
+                )
+        parents = np.repeat(np.arange(len(found)), [len(sentences) for sentences in found])
+        return [sentence for sentences in found for sentence in sentences], parents
