@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from capnets.errors import InputError as InputError
+    from capnets.estimators import SetClassifier as SetClassifier
+    from capnets.estimators import SetRegressor as SetRegressor
     from capnets.evaluate import added_values as added_values
     from capnets.evaluate import predict as predict
+    from capnets.explain import Explanation as Explanation
+    from capnets.export import Engine as Engine
+    from capnets.export import Stream as Stream
+    from capnets.export import Streams as Streams
     from capnets.models import CapacityNetwork as CapacityNetwork
     from capnets.models import ModelSpec as ModelSpec
     from capnets.models import build as build
     from capnets.runs import load as load
     from capnets.sets import Sets as Sets
+    from capnets.tables import Columns as Columns
     from capnets.tasks import TaskSpec as TaskSpec
     from capnets.tasks import make as make_task  # noqa: F401
     from capnets.training.fit import fit as fit
@@ -30,10 +37,17 @@ __version__ = "0.1.0"
 # silently put the module where the function had been. So it is `capnets.evaluate.evaluate`.
 _HOMES = {
     "CapacityNetwork": ("capnets.models", "CapacityNetwork"),
+    "Columns": ("capnets.tables", "Columns"),
+    "Engine": ("capnets.export", "Engine"),
+    "Explanation": ("capnets.explain", "Explanation"),
     "InputError": ("capnets.errors", "InputError"),
     "ModelSpec": ("capnets.models", "ModelSpec"),
     "Recipe": ("capnets.training.recipe", "Recipe"),
+    "SetClassifier": ("capnets.estimators", "SetClassifier"),
+    "SetRegressor": ("capnets.estimators", "SetRegressor"),
     "Sets": ("capnets.sets", "Sets"),
+    "Stream": ("capnets.export", "Stream"),
+    "Streams": ("capnets.export", "Streams"),
     "TaskSpec": ("capnets.tasks", "TaskSpec"),
     "added_values": ("capnets.evaluate", "added_values"),
     "build": ("capnets.models", "build"),
