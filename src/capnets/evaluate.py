@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,8 @@ def _read(model: SetModel, sets: Sets, size: int) -> Iterator[Batch]:
     for batch in Batches(sets).epoch(size=size, bucket=True):
         if not math.isfinite(batch.x.sum()):  # rarely: a sum is a quick first look
             sets.check_finite()
-        yield batch.to(model.unit.device)
+        batch = batch.to(model.unit.device)
+        yield replace(batch, x=batch.x.to(model.unit.dtype))
 
 
 def _array(values: Tensor) -> Array:

@@ -96,7 +96,8 @@ class Run:
         """Begin a run, go on with one, or (with `force`) replace one.
 
         A finished run is never overwritten without `force`; an unfinished one is only taken up
-        again with `resume`, and only with the configuration that it was begun with.
+        again with `resume`, and only with the configuration that it was begun with. One that ended
+        before its first epoch (its data were not there, say) has nothing to lose and begins anew.
         """
         folder = Path(folder)
         there = folder.iterdir() if folder.is_dir() else ()
@@ -107,7 +108,8 @@ class Run:
             _sweep(folder, ".*.part")  # left by a process that was killed while it wrote
             if force:
                 _sweep(folder, *cls.RESULTS)
-            if force or not (folder / "config.json").exists():
+            begun = any(any(folder.glob(pattern)) for pattern in cls.RESULTS)
+            if force or not begun or not (folder / "config.json").exists():
                 values = {**config.to_dict(), "versions": config.versions or versions()}
                 write_json(folder / "config.json", values)
                 return cls(folder)._pinned()
@@ -123,6 +125,8 @@ class Run:
                     f"{folder} was begun with other settings; resume with the same ones, "
                     "or use --force"
                 )
+            if run.finished:  # it may have been killed before it had put everything away
+                _sweep(folder, "checkpoint*.safetensors")
             return run
 
     #: What training writes beside the configuration, in the order in which it is removed.

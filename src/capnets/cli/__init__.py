@@ -63,7 +63,8 @@ def main() -> None:
     except (InputError, OSError) as error:
         if os.environ.get("CAPNETS_TRACEBACK"):
             raise
-        known = isinstance(error, OSError) and error.filename and error.strerror
-        message = f"{error.strerror}: {error.filename}" if known else str(error)
+        message = str(error)
+        if isinstance(error, OSError) and error.filename:
+            message = f"{error.strerror}: {error.filename}"
         typer.secho(f"Error: {message}", fg="red", err=True)
         sys.exit(2)

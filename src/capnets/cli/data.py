@@ -22,8 +22,11 @@ def data(
     from capnets.tasks.files import cache_folder, find, known
 
     if fetch:
-        path = find(fetch)
-        typer.echo(f"{path} is present and intact.")
+        path = str(find(fetch))
+        if as_json:
+            print_json({"name": fetch, "path": path})
+        else:
+            typer.echo(f"{path} is present and intact.")
         return
     rows = [
         (f.file.name, f.status, f.path, f.file.terms, f.file.origin) for f in known(verify=verify)

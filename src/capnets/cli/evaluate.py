@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from capnets.cli.printing import Json, print_json, print_table
+from capnets.errors import InputError
 
 __all__ = ["add_to", "evaluate"]
 
@@ -28,6 +29,8 @@ def evaluate(
 ) -> None:
     """Measure a run on new sets: of its task (of seen and of unseen images), or of a file."""
     if file is not None:
+        if any(given is not None for given in (test_sets, size, seed)):
+            raise InputError("--test-sets, --size and --seed are for runs on a task, not on a file")
         from capnets.estimators.runs import evaluate_run
 
         measured = evaluate_run(run, file)

@@ -134,11 +134,12 @@ def fit(
                     group["lr"] = recipe.rate(
                         step, recipe.epochs * steps_per_epoch, highest=highest
                     )
+                x = batch.x.to(model.unit.dtype)
                 if priors:
-                    values = network.added_values(batch.x, batch.mask)
+                    values = network.added_values(x, batch.mask)
                     prediction = values.sum(1)
                 else:
-                    prediction = network(batch.x, batch.mask)
+                    prediction = network(x, batch.mask)
                 assert batch.y is not None
                 objective = task(prediction, batch.y, unit=model.unit, weights=batch.weights)
                 total += objective.detach()
@@ -184,14 +185,14 @@ def fit(
 def measure(model: SetModel, sets: Sets, loss: Loss) -> float:
     """The mean loss over sets, in the unit of the labels, in evaluation mode."""
     model.eval()
-    device = model.unit.device
-    one = torch.ones(1, device=device)
+    one = torch.ones_like(model.unit)
     total = weight = 0.0
     for batch in Batches(sets).epoch(size=1000, bucket=True):
-        batch = batch.to(device)
+        batch = batch.to(one.device)
         assert batch.y is not None
         w = float(len(batch.chosen) if batch.weights is None else batch.weights.sum())
-        value = loss(model(batch.x, batch.mask), batch.y, unit=one, weights=batch.weights)
+        prediction = model(batch.x.to(one.dtype), batch.mask)
+        value = loss(prediction, batch.y, unit=one, weights=batch.weights)
         total, weight = total + w * float(value), weight + w
     return total / weight
 

@@ -41,7 +41,10 @@ class Loss:
         if self.scaled:
             prediction, y = prediction / unit, y / unit
         each = self.measure(prediction, y)
-        return each.mean() if weights is None else (weights * each).sum() / weights.sum()
+        if weights is None:
+            return each.mean()
+        # A batch may hold only sets that do not count.
+        return (weights * each).sum() / weights.sum().clamp_min(torch.finfo(each.dtype).tiny)
 
 
 def _logit(share: Tensor) -> Tensor:

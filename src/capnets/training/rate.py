@@ -49,7 +49,7 @@ def _lowest(
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             number += 1
-            smoothed = 0.9 * smoothed + 0.1 * float(value)
+            smoothed = 0.9 * smoothed + 0.1 * float(value.detach())
             corrected = smoothed / (1 - 0.9**number)
             if number > 5 and corrected < best:
                 best, found = corrected, rate

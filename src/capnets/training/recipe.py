@@ -93,9 +93,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "fast": Recipe(),
     # For hundreds of sets: small steps through all of them, and weights held small.
-    "small": Recipe(
-        epochs=60, batch_size=32, learning_rate=4e-3, start="torch", weight_decay=1e-2
-    ),
+    "small": Recipe(epochs=60, batch_size=32, learning_rate=4e-3, start="torch", weight_decay=1e-2),
 }
 
 

@@ -5,6 +5,8 @@ All of it is the recipe's business and ends up in the network; the data are neve
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -47,7 +49,7 @@ def draw_weights(model: SetModel, generator: torch.Generator) -> None:
     for module in model.modules():
         if isinstance(module, nn.Sequential):
             layers = list(module)
-            for layer, after in zip(layers, [*layers[1:], None], strict=True):
+            for layer, after in zip_longest(layers, layers[1:]):
                 if isinstance(layer, nn.Linear):
                     gain = 2**0.5 if isinstance(after, nn.ReLU) else 1.0
                     deviation = gain * layer.in_features**-0.5

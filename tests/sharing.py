@@ -1,0 +1,53 @@
+"""A training that one process or several do together, in processes of its own."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from processes import SERVER
+
+#: The 50 sets of a batch are shared; the last batch of an epoch has only 8.
+SETTINGS = {"epochs": 3, "batch_size": 50, "learning_rate": 0.01}
+
+
+def train(processes: int, path: Path, *, priors: bool = False) -> list[dict]:
+    """What every process has in the end: its history, and the weights of its network."""
+    process = SERVER.Process(target=_launch, args=(processes, str(path), priors))
+    process.start()
+    process.join(300)
+    assert process.exitcode == 0
+    return [torch.load(f"{path}-{rank}", weights_only=True) for rank in range(processes)]
+
+
+def sets_of(count: int, seed: int):
+    """Sets of one to five instances."""
+    from capnets.sets import Sets
+
+    draw = np.random.default_rng(seed)
+    arrays = [draw.normal(size=(n, 4)) for n in draw.integers(1, 6, size=count)]
+    return Sets.from_arrays(arrays, y=[np.maximum(a, 0).sum() for a in arrays])
+
+
+def _launch(processes: int, path: str, priors: bool) -> None:
+    from lightning_fabric import Fabric
+
+    torch.set_num_threads(1)
+    strategy = "ddp_fork" if processes > 1 else "auto"
+    # Double precision: Adam makes much of rounding errors where a gradient is almost 0.
+    fabric = Fabric(accelerator="cpu", devices=processes, strategy=strategy, precision="64-true")
+    fabric.launch(_one, path, priors)
+
+
+def _one(fabric, path: str, priors: bool) -> None:
+    from capnets.models import build
+    from capnets.training.fit import fit
+    from capnets.training.priors import UpperBound
+    from capnets.training.recipe import Recipe
+
+    model = build("c-gru", in_features=4, hidden=8, layers=1, seed=0)
+    history = fit(
+        model, sets_of(208, 0), sets_of(60, 1), recipe=Recipe(**SETTINGS), fabric=fabric,
+        priors=[UpperBound(bound=0.5)] if priors else [],
+    )  # fmt: skip
+    torch.save({"history": history, "state": model.state_dict()}, f"{path}-{fabric.global_rank}")

@@ -1,0 +1,235 @@
+"""Run folders: what they keep, and what they say when something is wrong with them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+import capnets
+from capnets.errors import InputError
+from capnets.models import ModelSpec
+from capnets.runs import Run, RunConfig, load, versions
+from capnets.training.priors import UpperBound
+from capnets.training.recipe import Recipe
+
+CONFIG = RunConfig(
+    model=ModelSpec("c-gru", in_features=3, hidden=4, layers=1),
+    recipe=Recipe(epochs=2),
+    seed=7,
+    data={"task": {"sizes": [1, 2]}},
+    priors=({"kind": "upper-bound", "weight": 1.0, "bound": 2.0},),
+)
+
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    """A finished one."""
+    run = Run.create(tmp_path / "run", CONFIG)
+    model = CONFIG.model.build(seed=3)
+    run.write_history([{"epoch": 1, "valid": 2.0}, {"epoch": 2, "valid": None}])
+    run.write_weights(model)
+    run.finish({"shared": {"mse": 0.5}})
+    return run
+
+
+class TestKeeping:
+    def test_round_trip(self, run):
+        again = capnets.load(run.folder)
+        assert again.finished
+        assert again.config == CONFIG
+        assert again.metrics == {"shared": {"mse": 0.5}}
+        assert [line["epoch"] for line in again.history] == [1, 2]
+        built, loaded = CONFIG.model.build(seed=3).state_dict(), again.model.state_dict()
+        assert all(torch.equal(loaded[k], v) for k, v in built.items())
+        assert not again.model.training
+
+    def test_config_through_json(self):
+        assert RunConfig.from_dict(json.loads(json.dumps(CONFIG.to_dict()))) == CONFIG
+
+    def test_versions(self, run):
+        kept = json.loads((run.folder / "config.json").read_text())["versions"]
+        assert kept == versions()
+        assert kept["capnets"] == capnets.__version__
+        assert kept["torch"] == torch.__version__
+
+    def test_other_versions_are_the_same_training(self, run):
+        path = run.folder / "config.json"
+        values = json.loads(path.read_text())
+        values["versions"]["torch"] = "1.0"
+        path.write_text(json.dumps(values))
+        assert Run.create(run.folder, CONFIG, resume=True).finished
+
+    def test_priors_with_tuples(self, tmp_path):
+        """A user's prior may say what JSON says differently."""
+        config = replace(CONFIG, priors=({"kind": "mine", "range": (0, 1)},))
+        Run.create(tmp_path / "r", config)
+        Run.create(tmp_path / "r", config, resume=True)
+
+    def test_nothing_that_executes(self, run):
+        for path in run.folder.iterdir():
+            assert b"pickle" not in path.read_bytes()
+        assert {p.suffix for p in run.folder.iterdir()} == {".json", ".jsonl", ".safetensors", ""}
+
+    def test_same_run_same_bytes(self, run, tmp_path):
+        other = Run.create(tmp_path / "other", CONFIG)
+        other.write_weights(CONFIG.model.build(seed=3))
+        for name in ("weights.safetensors", "config.json"):
+            assert (run.folder / name).read_bytes() == (other.folder / name).read_bytes()
+
+
+class TestCreate:
+    def test_finished(self, run):
+        with pytest.raises(InputError, match="holds a finished run; --force replaces it"):
+            Run.create(run.folder, CONFIG)
+
+    def test_unfinished(self, tmp_path):
+        Run.create(tmp_path / "r", CONFIG).checkpoint.write_text("some epochs")
+        with pytest.raises(InputError, match="holds an unfinished run; --resume goes on"):
+            Run.create(tmp_path / "r", CONFIG)
+        assert not Run.create(tmp_path / "r", CONFIG, resume=True).finished
+
+    def test_not_begun(self, tmp_path):
+        """Where nothing was trained there is nothing to lose."""
+        Run.create(tmp_path / "r", CONFIG)
+        other = Run.create(tmp_path / "r", replace(CONFIG, seed=8))
+        assert Run(tmp_path / "r").config.seed == other.config.seed == 8
+
+    def test_resume_what_is_not_there(self, tmp_path):
+        assert Run.create(tmp_path / "r", CONFIG, resume=True).config == CONFIG
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"seed": 8},
+            {"recipe": Recipe(epochs=3)},
+            {"model": ModelSpec("gru", in_features=3, hidden=4, layers=1)},
+            {"data": {"task": {"sizes": [1, 3]}}},
+            {"priors": ()},
+            {"loss": "absolute"},
+        ],
+    )
+    def test_other_settings(self, run, change):
+        with pytest.raises(InputError, match="begun with other settings"):
+            Run.create(run.folder, replace(CONFIG, **change), resume=True)
+
+    def test_force(self, run):
+        (run.folder / "checkpoint-0.safetensors").write_text("of a member of an ensemble")
+        (run.folder / "notes.txt").write_text("a user's own")
+        again = Run.create(run.folder, replace(CONFIG, seed=8), force=True)
+        assert again.config.seed == 8
+        assert not again.finished
+        left = {p.name for p in run.folder.iterdir()}
+        assert left == {".lock", "config.json", "notes.txt"}
+
+    def test_folder_of_something_else(self, tmp_path):
+        (tmp_path / "letters.txt").write_text("dear")
+        for how in ({}, {"force": True}, {"resume": True}):
+            with pytest.raises(InputError, match="exists and is not a run"):
+                Run.create(tmp_path, CONFIG, **how)
+        assert [p.name for p in tmp_path.iterdir()] == ["letters.txt"]
+
+    def test_file_in_its_place(self, tmp_path):
+        (tmp_path / "r").write_text("x")
+        with pytest.raises(InputError, match=r"cannot write to .*r: File exists"):
+            Run.create(tmp_path / "r", CONFIG)
+
+    def test_leftovers_of_the_dead(self, tmp_path):
+        run = Run.create(tmp_path / "r", CONFIG)
+        (run.folder / ".weights.safetensors.0011aabb.part").write_text("half")
+        Run.create(tmp_path / "r", CONFIG, resume=True)
+        assert {p.name for p in run.folder.iterdir()} == {".lock", "config.json"}
+
+
+class TestLock:
+    def test_second_is_told(self, run):
+        with run.lock():
+            with pytest.raises(InputError, match="another process is training into"):
+                Run.create(run.folder, CONFIG, force=True)
+            with pytest.raises(InputError, match="another process"), load(run.folder).lock():
+                pass
+            assert run.finished, "nothing was removed"
+        with load(run.folder).lock():
+            pass
+
+    def test_replaced_in_between(self, tmp_path):
+        first = Run.create(tmp_path / "r", CONFIG)
+        Run.create(tmp_path / "r", replace(CONFIG, seed=9), force=True)
+        with pytest.raises(InputError, match="another process has just replaced"), first.lock():
+            pass
+
+
+class TestDamaged:
+    def test_no_run(self, tmp_path):
+        with pytest.raises(InputError, match=r"is not a run: it has no config\.json"):
+            load(tmp_path / "nothing")
+
+    @pytest.mark.parametrize("text", ["", "{", "[1, 2]", "null", '{"model": 3}', "\x00\x01"])
+    def test_config(self, run, text):
+        (run.folder / "config.json").write_text(text)
+        with pytest.raises(InputError, match=r"config\.json is damaged"):
+            _ = load(run.folder).config
+
+    def test_unknown_setting(self, run):
+        values = CONFIG.to_dict() | {"sede": 3}
+        values["model"], values["recipe"] = CONFIG.model.to_dict(), CONFIG.recipe.to_dict()
+        (run.folder / "config.json").write_text(json.dumps(values))
+        with pytest.raises(InputError, match=r"config\.json: unknown RunConfig setting 'sede'"):
+            _ = load(run.folder).config
+
+    def test_newer(self, run):
+        path = run.folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2, "new": []}))
+        with pytest.raises(
+            InputError, match=r"config\.json: a newer capnets wrote this .* upgrade"
+        ):
+            _ = load(run.folder).config
+
+    @pytest.mark.parametrize("text", ["", '{"shared": ', "[]"])
+    def test_metrics(self, run, text):
+        (run.folder / "metrics.json").write_text(text)
+        with pytest.raises(InputError, match=r"metrics\.json is damaged"):
+            _ = load(run.folder).metrics
+
+    def test_history(self, run):
+        with (run.folder / "history.jsonl").open("a") as file:
+            file.write('{"epoch": 3, "va')
+        with pytest.raises(InputError, match=r"history\.jsonl is damaged"):
+            _ = load(run.folder).history
+
+    @pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+    def test_weights(self, run, damage):
+        path = run.folder / "weights.safetensors"
+        data = path.read_bytes()
+        path.write_bytes(
+            {
+                "cut": data[:-1],
+                "flipped": data[:-1] + bytes([data[-1] ^ 1]),
+                "empty": b"",
+            }[damage]
+        )
+        with pytest.raises(InputError, match=r"weights\.safetensors is damaged \(.+\); restore it"):
+            _ = load(run.folder).model
+
+    def test_weights_of_another_network(self, run, tmp_path):
+        config = replace(CONFIG, model=replace(CONFIG.model, hidden=5))
+        other = Run.create(tmp_path / "other", config)
+        other.write_weights(config.model.build(seed=0))
+        (other.folder / "weights.safetensors").replace(run.folder / "weights.safetensors")
+        with pytest.raises(InputError, match=r"weights\.safetensors is damaged \(Error"):
+            _ = load(run.folder).model
+
+    @pytest.mark.parametrize("name", ["weights.safetensors", "metrics.json"])
+    def test_not_ended(self, run, name):
+        (run.folder / name).unlink()
+        again = load(run.folder)
+        with pytest.raises(InputError, match=f"has no {name}: training has not ended"):
+            _ = again.model if "weights" in name else again.metrics
+
+
+def test_priors_are_recorded(tmp_path):
+    prior = UpperBound(bound=2.0)
+    config = replace(CONFIG, priors=(prior.to_dict(),))
+    assert Run.create(tmp_path / "r", config).config.priors == (
+        {"kind": "upper-bound", "weight": 1.0, "bound": 2.0},
+    )

@@ -1,0 +1,148 @@
+"""Knowledge about added values: what it lowers, how it is recorded, one of a user's own."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+
+from capnets.batches import Batches
+from capnets.errors import InputError
+from capnets.evaluate import added_values, predict
+from capnets.models import build
+from capnets.training.fit import fit
+from capnets.training.priors import (
+    PRIORS,
+    LowerBound,
+    Sparse,
+    UpperBound,
+    prior_from_dict,
+)
+from capnets.training.recipe import Recipe
+
+MODEL = build("c-gru", in_features=4, seed=0)
+LONG = Recipe(epochs=25, batch_size=20, learning_rate=0.02)
+
+
+def values_with(sets, *priors, activation="identity", model=None):
+    model = model or build(
+        "c-gru", in_features=4, hidden=8, layers=1, activation=activation, seed=0
+    )
+    fit(model, sets, recipe=LONG, priors=priors)
+    return added_values(model, sets), predict(model, sets)
+
+
+class TestEffect:
+    def test_upper_bound(self, make):
+        """An instance adds 1 or nothing; below 0.6 the labels cannot be reached."""
+        sets = make()
+        free, _ = values_with(sets)
+        bound, prediction = values_with(sets, UpperBound(weight=1000.0, bound=0.6))
+        assert free.max() > 0.9
+        assert bound.max() < 0.7
+        assert prediction.mean() < sets.y.mean()
+
+    def test_lower_bound(self, make):
+        sets = make()
+        free, _ = values_with(sets)
+        bound, _ = values_with(sets, LowerBound(weight=1000.0, bound=0.3))
+        assert free.min() < 0.15
+        assert bound.min() > 0.2
+
+    def test_sparse(self, make):
+        sets = make()
+        free, _ = values_with(sets)
+        sparse, _ = values_with(sets, Sparse(weight=100.0))
+        assert np.abs(sparse).mean() < 0.5 * np.abs(free).mean()
+
+    def test_without_weight_nothing_changes(self, make):
+        """To float precision: the sum of values takes another way than the prediction."""
+        sets = make()
+        free, _ = values_with(sets)
+        none, _ = values_with(sets, UpperBound(weight=0.0, bound=0.1), Sparse(weight=0.0))
+        np.testing.assert_allclose(free, none, atol=1e-3)
+
+    def test_network_that_is_not_additive(self, make):
+        """Its values are differences of prefixes; the prior reaches them all the same."""
+        sets = make()
+        free, _ = values_with(sets, model=build("gru", in_features=4, hidden=8, layers=1, seed=0))
+        bound, _ = values_with(
+            sets,
+            UpperBound(weight=1000.0, bound=0.6),
+            model=build("gru", in_features=4, hidden=8, layers=1, seed=0),
+        )
+        assert free.max() > 0.9
+        assert bound.max() < 0.75
+
+
+@dataclass(frozen=True)
+class FirstIs:
+    """A prior of a user's own: the first instance of a set adds a known amount."""
+
+    amount: float
+
+    def penalty(self, model, batch, values):
+        return 100 * (values[:, 0] - self.amount).square().mean()
+
+    def to_dict(self):
+        return {"kind": "first-is", "amount": self.amount}
+
+
+def test_own_prior(make):
+    sets = make()
+    values, _ = values_with(sets, FirstIs(0.25))
+    assert values[sets.offsets[:-1]] == pytest.approx(0.25, abs=0.1)
+
+
+class TestPenalty:
+    """Against sums written out, on ragged sets with garbage behind their ends."""
+
+    def ragged(self, make):
+        batch = next(Batches(make(7)).epoch(size=7))
+        assert batch.mask is not None
+        values = torch.randn(7, 5, 2, generator=torch.Generator().manual_seed(0))
+        return batch, values * batch.mask[..., None]
+
+    @pytest.mark.parametrize(
+        ("prior", "each"),
+        [
+            (UpperBound(weight=2.0, bound=0.3), lambda v: max(v - 0.3, 0) ** 2),
+            (UpperBound(weight=2.0, bound=-0.3), lambda v: max(v + 0.3, 0) ** 2),
+            (LowerBound(weight=2.0, bound=0.3), lambda v: max(0.3 - v, 0) ** 2),
+            (LowerBound(weight=2.0, bound=-0.3), lambda v: max(-0.3 - v, 0) ** 2),
+            (Sparse(weight=2.0), abs),
+        ],
+    )
+    def test_mean_over_instances(self, make, prior, each):
+        batch, values = self.ragged(make)
+        real = [float(v) for v in values[batch.mask].flatten()]
+        expected = 2 * sum(map(each, real)) / len(real)
+        assert float(prior.penalty(MODEL, batch, values)) == pytest.approx(expected, rel=1e-5)
+
+    def test_equal_sizes(self, make):
+        batch, values = self.ragged(make)
+        full = replace(batch, mask=None)
+        assert float(Sparse().penalty(MODEL, full, values)) == pytest.approx(
+            float(values.abs().mean())
+        )
+
+
+class TestRecord:
+    @pytest.mark.parametrize(
+        "prior", [UpperBound(bound=2.0), LowerBound(weight=0.5), Sparse(weight=3.0)]
+    )
+    def test_json(self, prior):
+        values = json.loads(json.dumps(prior.to_dict()))
+        assert values["kind"] in PRIORS
+        assert prior_from_dict(values) == prior
+
+    def test_unknown(self):
+        with pytest.raises(InputError, match="unknown prior 'upper-bund': did you mean 'upper-b"):
+            prior_from_dict({"kind": "upper-bund"})
+        with pytest.raises(InputError, match="unknown Sparse setting 'bound'"):
+            prior_from_dict({"kind": "sparse", "bound": 1.0})
+
+    def test_negative_weight(self):
+        with pytest.raises(InputError, match="must not be negative, but is -1"):
+            Sparse(weight=-1.0)
