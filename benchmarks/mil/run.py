@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from capnets.sets import Sets
+
 HERE = Path(__file__).parent
 LINES = HERE / "folds.jsonl"
 MODELS = ("c-gru", "c-lstm", "gru", "deepset", "attention", "set-transformer")
@@ -42,7 +44,11 @@ PROTOCOLS = {
     "mutagenesis": Protocol(10, 5, True),
     "thrombin": Protocol(5, 1, False),
     "ted": Protocol(1, 1, False),
+    "ted-sentences": Protocol(1, 1, False),
+    "womens-clothing": Protocol(1, 1, False),
 }
+#: Documents whose sentences are vectors of a language model; "ted" has bags of words.
+DOCUMENTS = {"ted-sentences": "ted-comments", "womens-clothing": "womens-clothing"}
 
 
 def load(name: str) -> Any:
@@ -51,7 +57,14 @@ def load(name: str) -> Any:
 
     if name in MIL:
         return load_mil(name)
-    return load_wmil("ted_comments")
+    if name not in DOCUMENTS:
+        return load_wmil("ted_comments")
+    from capnets.tasks.sentiment import ReviewSpec, make_reviews
+
+    task = make_reviews(ReviewSpec(DOCUMENTS[name]))
+    # Put together again, in the order of the file: this table has splits of its own.
+    whole = Sets.concatenate([task.train, task.valid, task.test])
+    return whole.subset(np.argsort(whole.ids))
 
 
 def splits(name: str, sets: Any, repeat: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -60,7 +73,10 @@ def splits(name: str, sets: Any, repeat: int) -> Iterator[tuple[np.ndarray, np.n
 
     protocol = PROTOCOLS[name]
     everything = np.arange(len(sets))
-    if name == "ted":  # first half to train, second half to test
+    if name == "womens-clothing":
+        drawn = np.random.default_rng(repeat).permutation(len(sets))
+        yield drawn[:4000], drawn[4000:6000]
+    elif name.startswith("ted"):  # first half to train, second half to test
         yield everything[: len(sets) // 2], everything[len(sets) // 2 :]
     elif protocol.classes:
         folds = StratifiedKFold(protocol.folds, shuffle=True, random_state=repeat)
@@ -100,7 +116,9 @@ def baseline(name: str, sets: Any, train: Any, test: Any) -> dict[str, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    kinds = {"thrombin": (np.mean, np.max, np.min), "ted": (np.mean,)}
+    kinds = {"thrombin": (np.mean, np.max, np.min), "ted": (np.mean,)} | dict.fromkeys(
+        DOCUMENTS, (np.mean,)
+    )
     pools = kinds.get(name, (np.mean, np.max))
     pooled = np.stack(
         [np.concatenate([p(sets[k], axis=0) for p in pools]) for k in range(len(sets))]
