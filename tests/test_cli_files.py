@@ -129,3 +129,17 @@ def test_export(table, tmp_path):
     assert done.returncode == 2
     assert "pip install 'capnets[onnx]'" in done.stderr
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.slow
+def test_documents(tmp_path):
+    pytest.importorskip("sentence_transformers")
+    path, run = tmp_path / "reviews.csv", tmp_path / "run"
+    texts = ["Lovely! It fits.", "Too small. It tore.", "Fine."]
+    pd.DataFrame({"review": texts * 4, "stars": [5, 1, 3] * 4}).to_csv(path, index=False)
+    columns = ["--text-column", "review", "--target", "stars"]
+    capnets("train", path, *columns, "--members", 1, "--epochs", 1, "-o", run, "--json")
+    capnets("predict", run, path, "-o", tmp_path / "p.parquet")
+    assert len(pd.read_parquet(tmp_path / "p.parquet")) == 20
+    shown = json.loads(capnets("explain", run, path, "--sets", "1", "--json"))
+    assert [i["name"] for i in shown[0]["instances"]] == ["Too small.", "It tore."]
