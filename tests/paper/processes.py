@@ -22,13 +22,22 @@ def settled(folder):
 
 @contextmanager
 def started(*command, **options):
-    """A process with a group of its own, none of which outlives the test."""
-    with subprocess.Popen([sys.executable, *command], start_new_session=True, **options) as process:
+    """A process with a group of its own, none of which outlives the test.
+
+    It can be interrupted even if whoever runs the tests cannot: a shell's background jobs ignore
+    Ctrl-C, and their children would inherit that.
+    """
+    how = {"start_new_session": True, "preexec_fn": _listen_to_ctrl_c, **options}
+    with subprocess.Popen([sys.executable, *command], **how) as process:
         try:
             yield process
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def _listen_to_ctrl_c():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def sweep(folder, jobs=2):
