@@ -89,6 +89,8 @@ def _run(
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
+    # Background jobs of a shell ignore Ctrl-C; a command that is to be interrupted must not.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     import capnets
     from capnets.cli import main
 
