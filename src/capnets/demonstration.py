@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from capnets.atomic import write_text
+from capnets.experiment import train_task
 from capnets.explain import added_values
 from capnets.explain.pictures.looks import Pictures
-from capnets.experiment import train_task
 from capnets.models import ModelSpec
 from capnets.sets import Array, Sets
 from capnets.tasks import TaskSets, make, parse_task
@@ -73,8 +73,8 @@ def run(
 ) -> Demonstration:
     """Train both networks, explain some test sets, and write the page.
 
-    Sets have one to ten digits: if all were equally large nothing would tell a network *when* to count a
-    digit, and its values could be right in sum but late.
+    Sets have one to ten digits: if all were equally large nothing would tell a network *when* to
+    count a digit, and its values could be right in sum but late.
     """
     folder = Path(folder)
     torch.set_num_threads(1)  # quicker than two for networks this small
@@ -87,7 +87,7 @@ def run(
             test_sets=5_000,
             protocol="held-out",
             seed=seed,
-        )  # fmt: skip
+        )
     )
     how = recipe("fast", epochs=epochs or EPOCHS, batch_size=100, weight_decay=0.1)
     runs = []

@@ -1,4 +1,4 @@
-"""Multiple-instance data sets: sets ("bags" in that field) of real measurements with one label each.
+"""Multiple-instance data sets: sets ("bags" there) of real measurements with one label each.
 
 >>> sorted(MIL)
 ['elephant', 'musk1', 'musk2', 'mutagenesis', 'thrombin']

@@ -89,7 +89,7 @@ def _model() -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # ours tells more
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # ours tells more
     assert home.origin is not None
     return SentenceTransformer(str(Path(home.origin).parent / "model"), device="cpu")
 
