@@ -13,7 +13,7 @@ __all__ = ["add_to", "demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="For the page and the runs.")] = Path("demo"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="For page and runs.")] = Path("demo"),
     n_epochs: Annotated[int | None, typer.Option("--epochs", help="Fewer train faster.")] = None,
     seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
     as_json: Json = False,
