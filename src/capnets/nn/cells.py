@@ -126,7 +126,7 @@ class GRUCell(RecurrentCell):
         self.gru = nn.GRU(in_features, hidden, batch_first=True)
 
     def steps(self, e: Steps, state: State) -> tuple[AfterSteps, State]:
-        z = recurrence.gru(e, state, *self.gru.parameters())
+        z = recurrence.gru(e, state, *self.gru.all_weights[0])
         return z, z[-1]
 
     def native(self, e: Features, state: State) -> tuple[States, State]:
@@ -158,7 +158,7 @@ class LSTMCell(RecurrentCell):
         self.lstm = nn.LSTM(in_features, hidden, batch_first=True)
 
     def steps(self, e: Steps, state: State) -> tuple[AfterSteps, State]:
-        z, memory = recurrence.lstm(e, *state.chunk(2, dim=-1), *self.lstm.parameters())
+        z, memory = recurrence.lstm(e, *state.chunk(2, dim=-1), *self.lstm.all_weights[0])
         return z, torch.cat([z[-1], memory], dim=-1)
 
     def native(self, e: Features, state: State) -> tuple[States, State]:

@@ -56,8 +56,8 @@ class ContextCell(Cell):
         state = self.initial_state(len(e)) if state is None else state
         e, state = e.transpose(0, 1), state[None]
         if by_hand(e):
-            parameters = *self.summand.parameters(), *self.gate.parameters()
-            z, sums = _Context.apply(e, state, *parameters)  # type: ignore[no-untyped-call]
+            weights = self.summand.weight, self.summand.bias, self.gate.weight, self.gate.bias
+            z, sums = _Context.apply(e, state, *weights)  # type: ignore[no-untyped-call]
             return z.transpose(0, 1), sums
         sums = torch.cat([state, torch.relu(self.summand(e))]).cumsum(0)
         before = sums[:-1]

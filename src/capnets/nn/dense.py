@@ -27,18 +27,27 @@ class Dense(nn.Sequential):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        if by_hand(x) and self._alternates():
-            rows = x.reshape(-1, x.shape[-1])
-            y: Tensor = _Dense.apply(rows, *self.parameters())  # type: ignore[no-untyped-call]
-            return y.view(*x.shape[:-1], y.shape[1])
-        y = super().forward(x)  # type: ignore[no-untyped-call]
-        return y
+        weights = self._weights() if by_hand(x) else None
+        if weights is None:
+            y: Tensor = super().forward(x)  # type: ignore[no-untyped-call]
+            return y
+        y = _Dense.apply(x.reshape(-1, x.shape[-1]), *weights)  # type: ignore[no-untyped-call]
+        return y.view(*x.shape[:-1], y.shape[1])
 
-    def _alternates(self) -> bool:
-        """Whether it is still linear, ReLU, …, linear: a slice or an insertion may not be."""
-        kinds = zip(self, cycle((nn.Linear, nn.ReLU)), strict=False)
-        biases = (layer.bias is not None for layer in self if isinstance(layer, nn.Linear))
-        return len(self) % 2 == 1 and all(type(a) is b for a, b in kinds) and all(biases)
+    def _weights(self) -> list[Tensor] | None:
+        """Weights and biases, if it still is linear, ReLU, …, linear: a slice may not be."""
+        weights: list[Tensor] = []
+        for layer, kind in zip(self, cycle((nn.Linear, nn.ReLU)), strict=False):
+            if type(layer) is not kind:
+                return None
+            if isinstance(layer, nn.Linear):
+                bias: Tensor | None = (
+                    layer.bias
+                )  # torch's annotation forgets that there may be none
+                if bias is None:
+                    return None
+                weights += [layer.weight, bias]
+        return weights if len(self) % 2 else None
 
 
 class _Dense(Function):
