@@ -73,6 +73,11 @@ def test_dropout_needs_standardised_features():
         ModelSpec("c-gru", dropout=0.5)
 
 
+def test_features_are_blanked_below_two_sets_per_feature():
+    assert preset_for(767, 384).dropout == 0.5
+    assert preset_for(768, 384).dropout == 0
+
+
 def test_every_preset_names_a_recipe():
     for sets, features in ((50, 10), (50, 100), (10_000, 10)):
         assert preset_for(sets, features).recipe in RECIPES

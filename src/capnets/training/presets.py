@@ -1,8 +1,8 @@
 """Networks and recipes by the amount of data: what to use when nobody says otherwise.
 
 Few sets need their own care; what works, and how it was found, is in EXPERIMENTS.md: a small
-network, the mean of several networks over several orders, and, where there are more features than
-sets, half of the features blanked at random in training.
+network, the mean of several networks over several orders, and, where there are fewer than two sets
+per feature, half of the features blanked at random in training.
 """
 
 from __future__ import annotations
@@ -54,4 +54,4 @@ def preset_for(sets: int, features: int) -> Preset:
     """
     if sets >= FEW_SETS:
         return PRESETS["large"]
-    return PRESETS["small-and-wide" if features >= sets else "small"]
+    return PRESETS["small-and-wide" if sets < 2 * features else "small"]
