@@ -28,7 +28,7 @@ demo: $(CORE) ## train a GRU and a C-GRU on digits, show what each digit added (
 	$(BIN)/capnets demo
 
 test: lint browser ## install everything, then lint, types, import contract and all tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 lint: $(ALL) ## style, types and the import contract
 	$(BIN)/ruff check .
