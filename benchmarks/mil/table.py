@@ -24,8 +24,9 @@ HEAD = """\
 Made by `python benchmarks/mil/run.py` (it goes on where it stopped; `--table` only draws this page)
 from the lines of `folds.jsonl`, one per fold. Folds consist of whole sets and are the same for all
 networks. Networks are those of `SetClassifier` and `SetRegressor` as they come, with no setting of
-its own for any data set; EXPERIMENTS.md says which data took part in finding the defaults. ± is the standard deviation over repeats. Classes: accuracy and area under the ROC curve
-(mean over folds); amounts: R² and MAE, over all test sets of a repeat.
+its own for any data set; EXPERIMENTS.md says which data took part in finding the defaults. ± is
+the standard deviation over repeats. Classes: accuracy and area under the ROC curve (mean
+over folds); amounts: R² and MAE, over all test sets of a repeat.
 "baseline": mean and maximum (thrombin: and minimum) of the features, then logistic regression, for
 thrombin a random forest, for documents ridge regression on means. "ted" and "ted-sentences" are the
 same comments (first half to train, second half to test), as bags of words and as vectors of a
