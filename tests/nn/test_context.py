@@ -5,7 +5,6 @@ import torch
 from torch.autograd import gradcheck
 
 from capnets.nn.context import ContextCell
-from capnets.nn.derivatives import by_torch
 
 E = torch.randn(2, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
@@ -80,22 +79,3 @@ def test_gradients_are_derivatives(cell, size):
         return torch.func.functional_call(cell, values, (e, state))
 
     assert gradcheck(function, (e, state, *names.values()))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_equals_the_ordinary_way(cell, dtype):
-    cell = cell.to(dtype)
-    e = E.to(dtype).clone().requires_grad_()
-    state = torch.rand(2, 4, dtype=dtype, requires_grad=True)
-    inputs = [e, state, *cell.parameters()]
-
-    def gradients():
-        z, after = cell(e, state)
-        weights = torch.linspace(-1, 1, z.numel(), dtype=dtype).view(z.shape)
-        return torch.autograd.grad((z * weights).sum() + after.square().sum(), inputs)
-
-    ours = gradients()
-    with by_torch():
-        theirs = gradients()
-    for a, b in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(a, b)

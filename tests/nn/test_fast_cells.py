@@ -1,13 +1,11 @@
-"""Derivatives written out by hand are those of torch, gate for gate and layer for layer."""
+"""Derivatives written out by hand are those of torch, gate for gate."""
 
 import pytest
 import torch
-from torch import nn
 from torch.autograd import gradcheck
 
 from capnets.nn import recurrence
 from capnets.nn.cells import GRUCell, LSTMCell, RNNCell
-from capnets.nn.dense import Dense
 from capnets.nn.derivatives import by_torch
 from capnets.nn.encoders import each, mlp
 
@@ -46,16 +44,6 @@ class TestAgainstDifferences:
         state = (3, HIDDEN)
         shapes = (steps, 3, 2), state, state, (rows, 2), (rows, HIDDEN), (rows,), (rows,)
         assert gradcheck(recurrence.lstm, [draw(*s, seed=i) for i, s in enumerate(shapes)])
-
-    def test_dense(self, steps):
-        network = mlp(2, 4, 3, 1).double()
-        assert isinstance(network, Dense)
-        assert gradcheck(
-            lambda x, *p: torch.func.functional_call(
-                network, dict(zip(dict(network.named_parameters()), p, strict=True)), x
-            ),
-            [draw(3, steps, 2), *network.parameters()],
-        )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -130,60 +118,25 @@ def test_inputs_stay_as_they_were(kind):
     )
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: GRUCell(4, 3), lambda: mlp(4, 3, 1)], ids=["cell", "dense"]
-)
 class TestSecondDerivatives:
-    def twice(self, network, e):
-        out = network(e)
-        z = out[0] if isinstance(out, tuple) else out
+    def twice(self, e):
+        z, _ = GRUCell(4, 3).double()(e)
         (gradient,) = torch.autograd.grad(z.square().sum(), e, create_graph=True)
         gradient.square().sum().backward()
 
-    def test_refused(self, make):
+    def test_refused(self):
         with pytest.raises(RuntimeError, match=r"once; for second derivatives.*by_torch"):
-            self.twice(make().double(), draw(2, 3, 4))
+            self.twice(draw(2, 3, 4))
 
-    def test_by_torch(self, make):
+    def test_by_torch(self):
         e = draw(2, 3, 4)
         with by_torch():
-            self.twice(make().double(), e)
+            self.twice(e)
         assert e.grad.any()
 
 
-class TestDense:
-    def plain(self, network):
-        return nn.Sequential(*network)
-
-    @pytest.mark.parametrize("shape", [(7, 4), (2, 3, 4), (2, 0, 4), (4,)], ids=str)
-    def test_equals_sequential(self, shape):
-        network = mlp(4, 8, 8, 2).double()
-        x = draw(*shape)
-        ours, theirs = network(x), self.plain(network)(x)
-        torch.testing.assert_close(ours, theirs)
-        inputs = [x, *network.parameters()]
-        for a, b in zip(gradients_of([ours], inputs), gradients_of([theirs], inputs), strict=True):
-            torch.testing.assert_close(a, b)
-
-    @pytest.mark.parametrize(
-        "changed",
-        [
-            lambda m: m[:2],
-            lambda m: m[1:],
-            lambda m: m.append(nn.Tanh()),
-            lambda m: m.insert(1, nn.Tanh()),
-            lambda m: Dense(nn.Linear(4, 3, bias=False), nn.ReLU(), nn.Linear(3, 2)),
-            lambda m: Dense(),
-        ],
-        ids=["head", "tail", "appended", "inserted", "no bias", "empty"],
-    )
-    def test_other_layers_are_not_skipped(self, changed):
-        network = changed(mlp(4, 4, 4))
-        x = draw(5, 4, dtype=torch.float32)
-        torch.testing.assert_close(network(x), self.plain(network)(x))
-
-    def test_each_keeps_its_input_and_lies_step_by_step(self):
-        network, x = mlp(4, 3, 2), draw(5, 6, 4, dtype=torch.float32)
-        y = each(network, x)
-        torch.testing.assert_close(y, network(x))
-        assert y.transpose(0, 1).is_contiguous()
+def test_each_is_the_network_and_lies_step_by_step():
+    network, x = mlp(4, 3, 2), draw(5, 6, 4, dtype=torch.float32)
+    y = each(network, x)
+    torch.testing.assert_close(y, network(x))
+    assert y.transpose(0, 1).is_contiguous()

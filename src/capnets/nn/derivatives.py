@@ -1,7 +1,7 @@
-"""What functions with derivatives written out by hand have in common (`dense`, `recurrence`).
+"""When derivatives written out by hand are used, and what they are made of (see `recurrence`).
 
-On a CPU these networks are too small for autograd to cost nothing. An accelerator has fused kernels
-of its own, and mixed precision its own rules: both take the ordinary way.
+On a CPU small recurrent networks are mostly overhead. An accelerator has fused kernels of its own,
+and mixed precision its own rules: both take the ordinary way.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = [
-    "Gradients", "by_hand", "by_torch", "once", "through_relu", "through_sigmoid", "through_tanh",
-]  # fmt: skip
+__all__ = ["Gradients", "by_hand", "by_torch", "once", "through_sigmoid", "through_tanh"]
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -62,9 +60,3 @@ def once(backward: Callable[..., Gradients]) -> Callable[..., Gradients]:
 # Called with (dy, y, grad_input=dx): what dx is when y is the function's output.
 through_sigmoid: Callable[..., Tensor] = torch.ops.aten.sigmoid_backward.grad_input
 through_tanh: Callable[..., Tensor] = torch.ops.aten.tanh_backward.grad_input
-
-
-def through_relu(dy: Tensor, y: Tensor) -> Tensor:
-    """The same in place, through y = ReLU(a)."""
-    dx: Tensor = torch.ops.aten.threshold_backward.grad_input(dy, y, 0, grad_input=dy)
-    return dx

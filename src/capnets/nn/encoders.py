@@ -9,7 +9,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capnets.errors import InputError
-from capnets.nn.dense import Dense
 
 __all__ = [
     "ConvEncoder",
@@ -32,7 +31,7 @@ def mlp(*sizes: int) -> nn.Sequential:
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    return Dense(*layers[:-1])
+    return nn.Sequential(*layers[:-1])
 
 
 def each(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
