@@ -20,6 +20,10 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(patches, "CENTRES", 30)
     monkeypatch.setattr(patches, "SAMPLED_PATCHES", 5000)
     monkeypatch.setattr(cnn, "STEPS", 60)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # for work this small threads mostly wait for each other
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
