@@ -3,7 +3,8 @@
     python benchmarks/explain_networks.py        # train all that are missing
 
 They are trained on sets of one to ten of scikit-learn's digits. A network that has only ever seen
-sets of ten can be right about them and wrong about their parts, and explanations ask for parts.
+sets of ten can be right about them and wrong about their parts, and explanations ask for parts;
+some are trained so as well, to show the difference.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from capnets.training.recipe import recipe
 
 FOLDER = Path("runs/explain")
 RECIPE = recipe("fast", epochs=20, batch_size=100)
+JUDGED = ("c-gru", "gru", "deepset", "attention")
 NETWORKS = [
-    *[(task, "c-gru") for task in ("US", "WTri", "UC", "US+S")],
-    *[(task, model) for task in ("US", "WTri") for model in ("gru", "deepset", "attention")],
+    *[(task, "c-gru", False) for task in ("US", "WTri", "UC", "US+S")],
+    *[(task, model, ten) for ten in (False, True) for task in ("US", "WTri") for model in JUDGED],
 ]
 
 
 @cache
-def training_sets(task: str) -> TaskSets:
-    """Sets of one to ten digits."""
-    sizes = range(1, 11)
+def training_sets(task: str, ten: bool) -> TaskSets:
+    """Sets of one to ten digits, or of ten."""
+    sizes = (10,) if ten else range(1, 11)
     spec = parse_task(f"{task}:digits", sizes=sizes, sets=20_000, valid_sets=2_000, test_sets=2_000)
     return make(spec)
 
@@ -44,12 +46,12 @@ def explained_sets(task: str, many: int) -> tuple[TaskSets, Sets]:
     return drawn, drawn.test
 
 
-def trained(task: str, model: str) -> Run:
+def trained(task: str, model: str, *, ten: bool = False) -> Run:
     """The run of a network; trained now if it is not there or not complete."""
-    folder = FOLDER / f"{task.lower()}-{model}"
+    folder = FOLDER / f"{task.lower()}-{model}{'-ten' if ten else ''}"
     return train_task(
         folder,
-        training_sets(task),
+        training_sets(task, ten),
         ModelSpec(model),
         recipe=RECIPE,
         resume=(folder / "config.json").exists(),
@@ -58,8 +60,9 @@ def trained(task: str, model: str) -> Run:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for task, model in NETWORKS:
+    for task, model, ten in NETWORKS:
         began = time.perf_counter()
-        metrics = trained(task, model).metrics
+        metrics = trained(task, model, ten=ten).metrics
         shown = {p: round(metrics[p]["mse"], 3) for p in ("shared", "held-out")}
-        print(task, model, shown, f"{time.perf_counter() - began:.0f} s", flush=True)
+        print(task, model, "ten" if ten else "one to ten", shown, end=" ")
+        print(f"{time.perf_counter() - began:.0f} s", flush=True)

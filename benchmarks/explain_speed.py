@@ -42,7 +42,9 @@ def drawn(sets: int, size: int) -> Sets:
 def with_zeros(model: torch.nn.Module, sets: Sets) -> None:
     """What captum does without a bridge: absent instances are vectors of zeros."""
     [batch] = batches(sets, size=len(sets))
-    groups = torch.arange(batch.x.shape[1])[None, :, None].expand(1, -1, batch.x.shape[2])
+    groups = (
+        torch.arange(batch.x.shape[1])[None, :, None].expand(1, -1, batch.x.shape[2]).contiguous()
+    )
     method = ShapleyValueSampling(lambda x: model(x)[:, 0].detach())
     with torch.no_grad():
         method.attribute(batch.x, feature_mask=groups, n_samples=ORDERS)

@@ -17,6 +17,7 @@ from capnets.models import ModelSpec
 from capnets.report.explanation import explain_run
 from capnets.tables import Columns
 from capnets.tasks import parse_task
+from capnets.tasks.sentiment import ReviewSpec, make_reviews
 from capnets.training.recipe import recipe
 
 
@@ -75,15 +76,36 @@ def test_file_shows_features_names_or_sentences(baskets):
     found = explain_run(run, file, sets="2,4")
     assert isinstance(found.look, Features)
     assert found.look.columns == ("price", "weight")
+    assert found.explanation.labels == pytest.approx(
+        frame.groupby("basket")["worth"].first()[[2, 4]]
+    )
     rows = np.flatnonzero(frame["basket"].isin([2, 4]))
-    assert found.look.names == tuple(f"row {r}" for r in rows)
+    assert found.look.names == tuple(str(r) for r in rows)
     assert found.explanation.ids == ("2", "4")
     items = explain_run(run, file, sets="2,4", show="item")
     assert items.look.names == tuple(frame["item"][rows])
     said = explain_run(run, file, sets="2,4", show="sentence")
     assert isinstance(said.look, Texts)
     assert frame["sentence"][rows[0]] in said.page()
+    unlabelled = file.with_name("unlabelled.csv")
+    frame.drop(columns="worth").to_csv(unlabelled, index=False)
+    assert explain_run(run, unlabelled, sets="2").explanation.labels is None
     assert explain_run(run, file, sets="2", orders=6).explanation.orders.count == 6
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_documents_show_their_sentences(tmp_path):
+    pytest.importorskip("sentence_transformers")
+    task = make_reviews(ReviewSpec("ted-comments"))
+    model = ModelSpec("c-gru", in_features=384, activation="identity")
+    train_task(tmp_path / "run", task, model, recipe=recipe("fast", epochs=1))
+    found = explain_run(tmp_path / "run", sets="2,0")
+    assert isinstance(found.look, Texts)
+    documents = task.sentences(task.test.subset([2, 0]))
+    assert list(found.look.sentences) == [s for document in documents for s in document]
+    assert found.explanation.ids == ("2", "0")
+    assert found.explanation.expected is None
 
 
 def test_refuses(task_run, baskets, tmp_path):
@@ -93,7 +115,7 @@ def test_refuses(task_run, baskets, tmp_path):
         ({"folder": task_run, "sets": "a"}, "numbers with commas between"),
         ({"folder": task_run, "method": "shaply"}, "did you mean 'shapley'"),
         ({"folder": task_run, "orders": 0}, "at least 1 order"),
-        ({"folder": task_run, "show": "item"}, "shows its pictures"),
+        ({"folder": task_run, "show": "item"}, "shows its own pictures"),
         ({"folder": tmp_path}, "is not a run"),
         ({"folder": run}, "was not trained on a set task; give the file"),
         ({"folder": task_run, "file": file}, "trained on a set task, not on a table"),

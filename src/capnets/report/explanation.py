@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError, unknown
+from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.averaging import choose_orders
+from capnets.estimators.documents import opened
+from capnets.estimators.inputs import read
 from capnets.estimators.runs import load_estimator
 from capnets.experiment import chosen_sets, task_of
 from capnets.explain import Explanation, Orders, added_values, shapley_values
@@ -17,8 +20,10 @@ from capnets.explain.pictures.looks import Features, Look, Pictures, Texts, look
 from capnets.models.base import SetModel
 from capnets.runs import Run
 from capnets.sets import Array, Sets
-from capnets.tables.sources import open_source
+from capnets.tables import Schema
+from capnets.tables.sources import Source, open_source
 from capnets.tasks import TaskSets
+from capnets.tasks.sentiment import ReviewSets, ReviewSpec, make_reviews
 
 __all__ = ["METHODS", "Explained", "explain_run"]
 
@@ -115,10 +120,10 @@ def explain_run(
     run = Run(folder)
     if file is None:
         if show is not None or output is not None:
-            raise InputError("a set task has one label, and shows its pictures")
+            raise InputError("a task has one label, and shows its own pictures or sentences")
         return _explain_task(run, sets, method, orders, seed)
     estimator = load_estimator(folder)
-    chosen = chosen_sets(estimator._read(str(file)).sets, sets)
+    chosen = chosen_sets(_sets(estimator, str(file)), sets)
     names = estimator.output_names()
     if output is not None and output not in names:
         raise unknown("output", output, names)
@@ -130,32 +135,53 @@ def explain_run(
         averaged = replace(averaged, seed=seed)
     found = _explain(estimator.model_, chosen, method, orders, averaged, seed, output=number)
     target = "" if number is None else f" to {names[number]}"
+    unit = ", values in logits" if isinstance(estimator, SetClassifier) else ""
     return Explained(
         _named(found, sets) if chosen.ids is None else found,
-        _look(chosen, file, show),
+        _look(chosen, str(file), show, estimator.schema_),
         f"What each instance adds{target}",
-        f"{Path(file).name}, network {run.config.model.name}",
+        f"{Path(file).name}, network {run.config.model.name}{unit}",
     )
+
+
+def _sets(estimator: SetRegressor | SetClassifier, file: str) -> Sets:
+    """The sets of a file, with labels in the unit of predictions where it has them."""
+    if isinstance(estimator, SetRegressor):
+        try:
+            sets = read(file, estimator.schema_ or estimator.columns, labels=True).sets
+        except InputError:
+            pass  # an explanation needs no labels; what else is wrong is said below
+        else:
+            if sets.in_features == estimator.n_features_in_:
+                return sets
+    return estimator._read(file).sets
 
 
 def _explain_task(run: Run, numbers: str, method: str, orders: int | None, seed: int) -> Explained:
-    task: TaskSets = task_of(run)
+    task = _task(run)
     chosen = chosen_sets(task.test, numbers)
     averaged = Orders() if orders is None else Orders.random(orders, seed=seed)
     found = _explain(run.model, chosen, method, orders, averaged, seed)
-    classes = task.classes(chosen)
+    about = f"{task.spec.name}, network {run.config.model.name}"
+    if isinstance(task, ReviewSets):
+        sentences = tuple(s for document in task.sentences(chosen) for s in document)
+        return Explained(_named(found, numbers), Texts(sentences), "What each sentence adds", about)
+    function, classes = task.spec.set_function, task.classes(chosen)
     in_one_order = method == "added" and orders is None
-    function = task.spec.set_function
     truth = function.added_values if in_one_order else function.shapley
-    look = Pictures(task.pictures(chosen), task.images.white, tuple(str(c) for c in classes))
-    spec = task.spec
     return Explained(
         _named(found.expecting(truth(classes, chosen.offsets)), numbers),
-        look,
+        Pictures(task.pictures(chosen), task.images.white, tuple(str(c) for c in classes)),
         "What each picture adds",
-        f"{spec.name}, {spec.protocol} pictures, network {run.config.model.name}: "
-        f"a set is worth the {function.formula}.",
+        f"{about}, {task.spec.protocol} pictures. The label of a set: {function.formula}.",
     )
+
+
+def _task(run: Run) -> TaskSets | ReviewSets:
+    spec = run.config.data.get("task", {})
+    if spec.get("function") == "sentiment":
+        return make_reviews(ReviewSpec.from_dict(spec))
+    return task_of(run)
 
 
 def _explain(
@@ -171,20 +197,23 @@ def _named(explanation: Explanation, numbers: str) -> Explanation:
     return replace(explanation, ids=tuple(n.strip() for n in numbers.split(",")))
 
 
-def _look(sets: Sets, file: str | Path, column: str | None) -> Look:
+def _look(sets: Sets, file: str, column: str | None, schema: Schema | None) -> Look:
     plain = look_of(sets)
+    text = None if schema is None else schema.columns.text
+    column = column or text
     if column is None:
-        rows = tuple(f"row {row}" for row in sets.index)
+        rows = tuple(str(row) for row in sets.index)
         return replace(plain, names=rows) if isinstance(plain, Features) else plain
-    shown = _column(file, column, sets.index)
-    if np.mean([len(text) for text in shown]) > 20 or not isinstance(plain, Features):
+    source = open_source(file) if schema is None else opened(file, schema)
+    shown = _column(source, column, sets.index)
+    long = np.mean([len(words) for words in shown]) > 20
+    if long or column == text or not isinstance(plain, Features):
         return Texts(shown)
     return replace(plain, names=shown)
 
 
-def _column(file: str | Path, column: str, rows: Array) -> tuple[str, ...]:
+def _column(source: Source, column: str, rows: Array) -> tuple[str, ...]:
     """The texts of a column in some rows of a table."""
-    source = open_source(str(file))
     if column not in source.names:
         raise unknown("column", column, source.names)
     texts: list[Any] = []

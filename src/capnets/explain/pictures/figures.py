@@ -100,7 +100,7 @@ def class_matrix(matrix: Array, *, names: Any = None, label: str = "interaction"
     many = len(matrix)
     colours = LinearSegmentedColormap.from_list("interaction", [LOWERS, "#FFFFFF", RAISES])
     largest = float(np.nanmax(np.abs(matrix))) or 1.0
-    figure, axes = _figure(0.42 * many + 1.4, 0.42 * many + 0.6)
+    figure, axes = _figure(0.42 * many + 1.4, 0.42 * many + 0.6, layout="compressed")
     image = axes.imshow(matrix, cmap=colours, vmin=-largest, vmax=largest)
     for (i, j), value in np.ndenumerate(matrix):
         if np.isfinite(value):
@@ -133,10 +133,10 @@ def curves(found: Mapping[str, Curve], *, insert: bool = False) -> Figure:
 KINDS = {"waterfall": waterfall, "strip": strip}
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+def _figure(width: float, height: float, *, layout: Any = "constrained") -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
+    figure = Figure(figsize=(width, height), layout=layout, dpi=150)
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes

@@ -55,7 +55,7 @@ def page(
         kind=type(looks).__name__.lower(),
         meaning=explanation.meaning,
         sets=sets,
-        named=isinstance(looks, Features) and looks.names is not None,
+        named=not isinstance(looks, Texts) and looks.names is not None,
         whiskers=explanation.errors is not None or explanation.spreads is not None,
         over_orders=explanation.spreads is not None,
         expected=explanation.expected is not None,

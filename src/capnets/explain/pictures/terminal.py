@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["terminal_table"]
 
-WIDTH = 24
+WIDTH = 14
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -46,14 +46,14 @@ def terminal_table(explanation: Explanation, k: int, *, look: Look | None = None
     for name in [name for name, there in known.items() if there]:
         table.add_column(name, justify="right", style="dim")
     table.add_column("sum", justify="right")
-    table.add_column("", min_width=WIDTH)
+    table.add_column("", min_width=WIDTH, no_wrap=True)
     places = shown.decimals
     longest = max((abs(row.value) for row in shown.rows), default=0.0)
     for row in shown.rows:
         cells = [str(row.position + 1)]
         cells += [escape(looks.label(start + row.position))] if named else []
         cells.append(number(row.value, places))
-        cells += [f"±{number(row.error, places + 1)}"] if row.error is not None else []
+        cells += [f"±{number(row.error, min(places + 1, 3))}"] if row.error is not None else []
         cells += [f"±{number(row.spread, places)}"] if row.spread is not None else []
         cells += [number(row.expected, places)] if row.expected is not None else []
         table.add_row(*cells, number(row.end, places), _bar(row, longest))
@@ -63,7 +63,7 @@ def terminal_table(explanation: Explanation, k: int, *, look: Look | None = None
 def _title(shown: SetRows) -> str:
     parts = [f"Set {shown.name}: predicted {number(shown.prediction)}"]
     if shown.spread is not None:
-        parts[0] += f" (±{number(shown.spread)} over orders)"
+        parts[0] += f" (±{number(shown.spread, shown.decimals)} over orders)"
     if shown.label is not None:
         parts.append(f"label {number(shown.label)}")
     return ", ".join(parts)
