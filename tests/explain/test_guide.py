@@ -1,0 +1,33 @@
+"""The guide's code runs as it stands there, and gives what its comments say."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+GUIDE = Path(__file__).parents[2] / "docs" / "explanations.md"
+
+
+@pytest.mark.slow
+def test_code_runs(capsys):
+    names: dict = {"__name__": "guide"}
+    for block in re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.M | re.S):
+        exec(compile(block, str(GUIDE), "exec"), names)
+    assert names["added_values"](names["model"], names["auction"]).values == pytest.approx(
+        [30, 50, 0, 10], abs=8
+    )
+    assert names["rising"].values == pytest.approx([30, 30, 20, 10], abs=8)
+    # Shapley values of a maximum: every stretch between bids is shared by those that reach it.
+    assert names["shares"].values == pytest.approx([7.5, 29.2, 14.2, 39.2], abs=8)
+    matrix = names["interactions"](names["model"], names["auction"]).matrix(0)
+    assert (matrix[np.triu_indices(4, 1)] < 1).all()
+    assert names["select"](names["model"], names["auction"], k=1).chosen == ((3,),)
+    assert capsys.readouterr().out
+
+
+def test_every_call_it_names_exists():
+    import capnets.explain
+
+    for name in re.findall(r"`(\w+)\(model, ", GUIDE.read_text()):
+        assert hasattr(capnets.explain, name), name
