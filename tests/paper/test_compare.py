@@ -70,9 +70,20 @@ def test_held_out_numbers_never_enter_the_comparison():
 @pytest.mark.parametrize(("times", "verdict"), [(1.0, "equal"), (0.5, "better"), (2.0, "worse")])
 def test_verdicts(times, verdict):
     table = compare(as_printed(times), protocol="shared").tables["main-mean"]
-    assert {s.verdict for s in table.shown if s.entry.task != "Sent"} == {verdict}
+    assert {s.verdict for s in table.printed if s.entry.task != "Sent"} == {verdict}
     # Our documents are others: no verdict, whatever the numbers are.
-    assert {s.verdict for s in table.shown if s.entry.task == "Sent"} == {None}
+    assert {s.verdict for s in table.printed if s.entry.task == "Sent"} == {None}
+
+
+def test_our_own_networks_change_no_claim_and_get_no_verdict():
+    without = compare(as_printed(), protocol="shared")
+    cells = [FULL.cell("c-deepset", task) for task in ("US", "WTri", "US+S")]
+    both = compare(as_printed() | with_errors(cells, (0.0, 0.0, 0.0)), protocol="shared")
+    assert count_claims(both) == count_claims(without)
+    table = both.tables["main-mean"]
+    assert table.printed == without.tables["main-mean"].printed
+    assert table.beyond_rows == ["c-deepset"] == table.rows[-1:]
+    assert [(s.ours, s.verdict) for s in table.beyond[1:4]] == [(0.0, None)] * 3
 
 
 def test_seeds_give_mean_and_deviation():

@@ -8,7 +8,7 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.paper.cells import Cell, Shape
-from capnets.paper.names import CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE
+from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE
 from capnets.paper.plan import make_plan, narrow
 from capnets.paper.scales import SCALES, find_scale
 from capnets.paper.tables import GROUPS, TABLES, Reading, find_tables
@@ -53,8 +53,31 @@ def test_full_scale_runs_are_counted():
     without_abs, prior, examples, grid = 3 * 4 * 3, 3, 3 * 4, 486
     printed = main + larger + fewer + varying + without_abs + prior + examples + grid
     documents = (2 * 11 - 10) * 3  # two sources, a baseline; ten are in the main table
-    assert kinds == {"run": printed + documents, "labels": 11, "shape": 10}
+    ours = len(BEYOND) * (7 + 3 + 4) * 3  # main and the other documents, larger, varying
+    shapes = 10 + len(BEYOND)
+    assert kinds == {"run": printed + documents + ours, "labels": 11, "shape": shapes}
     assert printed == 1149
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_our_own_networks_stand_below_the_papers_rows_without_a_number(name):
+    found = TABLES[name].entries(FULL)
+    assert sorted(found, key=lambda entry: entry.beyond) == list(found)
+    ours = [entry for entry in found if entry.beyond]
+    assert {entry.published for entry in ours} <= {None}
+    # As many columns as the paper's rows have, and runs behind each of them.
+    assert len({entry.column for entry in ours}) in (0, len({entry.column for entry in found}))
+    assert all(entry.choices for entry in ours)
+    main = name in (*GROUPS["main"], "larger-sets", *GROUPS["varying-sizes"], "added-value-error")
+    if main:
+        assert {entry.model for entry in ours} == set(BEYOND)
+
+
+def test_our_own_networks_can_be_run_alone():
+    plan = make_plan(["main"], models=["C-DeepSet"], tasks=["US"])
+    assert [(c.model, c.seed) for c in plan.choices.values()] == [
+        ("c-deepset", s) for s in range(3)
+    ]
 
 
 def test_with_the_papers_recipe_the_search_shares_the_chosen_runs():

@@ -10,10 +10,12 @@ import pytest
 
 from capnets.paper.plan import make_plan
 from capnets.paper.results import Results
+from capnets.paper.scales import find_scale
 from capnets.paper.tables import TABLES
 from capnets.report.paper import summarise, write_report
 
 pytestmark = pytest.mark.slow
+SMOKE = find_scale("smoke")
 
 
 def capnets(*arguments, timeout=590):
@@ -69,11 +71,24 @@ def test_every_entry_that_was_run_is_in_every_format(report):
     assert f"{shown['ours']:.2f}" in texts["index.html"]
 
 
+def test_our_own_networks_are_told_apart(report):
+    page, text, latex = (
+        (report / name).read_text() for name in ("index.html", "report.md", "report.tex")
+    )
+    tables = len([t for t in TABLES.values() if any(e.beyond for e in t.entries(SMOKE))])
+    assert text.count("| C-DeepSet (not in the paper) |") >= tables - 1  # documents need data
+    assert (
+        page.count('<tr class="beyond"><th scope="row">C-DeepSet<small>not in the paper') > tables
+    )
+    assert latex.count("\\midrule\nC-DeepSet &") == tables - 1
+    assert "50 of 60 entries run (scale smoke, 300 sets), and 5 of 6 of networks that" in text
+
+
 def test_the_page_needs_no_other_file(report):
     page = (report / "index.html").read_text()
     sources = re.findall(r'(?:src|href)="([^"]*)"', page)
     assert all(source.startswith(("data:", "#")) for source in sources)
-    assert page.count("<figure>") == 10 + 9 + 1 + 3 + 1  # sizes, sets, orders, labels, prior
+    assert page.count("<figure>") == 11 + 9 + 1 + 3 + 1  # sizes, sets, orders, labels, prior
     identifiers = Counter(re.findall(r'id="([^"]+)"', page))
     assert max(identifiers.values()) == 1
     assert {s[1:] for s in sources if s.startswith("#")} <= set(identifiers)

@@ -91,6 +91,21 @@ class Compared:
         return list(dict.fromkeys(s.entry.column for s in self.shown))
 
     @property
+    def printed(self) -> tuple[Shown, ...]:
+        """The entries of the paper's own rows."""
+        return tuple(s for s in self.shown if not s.entry.beyond)
+
+    @property
+    def beyond(self) -> tuple[Shown, ...]:
+        """The entries of networks that the paper does not have: ours alone, below its rows."""
+        return tuple(s for s in self.shown if s.entry.beyond)
+
+    @property
+    def beyond_rows(self) -> list[str]:
+        """The rows of those networks."""
+        return list(dict.fromkeys(s.entry.row for s in self.beyond))
+
+    @property
     def done(self) -> int:
         """How many of its entries have a number of ours."""
         return sum(s.ours is not None for s in self.shown)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from capnets.paper.names import CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE
+from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE
 from capnets.paper.published import effectiveness as published
 from capnets.paper.published.labels import VARYING_SIZES
 from capnets.paper.scales import REVIEWS, Scale
-from capnets.paper.tables.table import Entry, Reading, Statistic, Table, vary
+from capnets.paper.tables.table import Entry, Reading, Statistic, Table, row_of, vary
 
 __all__ = ["TABLES"]
 
@@ -34,10 +34,10 @@ def _main(
             reading=MSE,
             statistic=statistic,
             choices=scale.cells(model, task),
-            published=table[model].get(task),
+            published=row_of(table, model).get(task),
             caveat=OTHER_REVIEWS if task == "Sent" else "",
         )
-        for model in MODELS
+        for model in MODELS + BEYOND
         for task in MAIN_TASKS
     )
 
@@ -53,8 +53,8 @@ def _larger_sets(scale: Scale) -> tuple[Entry, ...]:
             choices=vary(scale.cells(model, "WTri"), sizes=(size,)),
             published=number,
         )
-        for model in MODELS
-        for size, number in published.LARGER_SETS[model].items()
+        for model in MODELS + BEYOND
+        for size, number in row_of(published.LARGER_SETS, model).items()
     )
 
 
@@ -116,8 +116,8 @@ def _varying(
             published=number,
             caveat=OTHER_SIZES if task == "TriC" else "",
         )
-        for model in RECURRENT
-        for task, number in table[model].items()
+        for model in RECURRENT + BEYOND
+        for task, number in row_of(table, model).items()
     )
 
 
@@ -131,7 +131,7 @@ def _sentiment(scale: Scale) -> tuple[Entry, ...]:
             reading=Reading(metric),
             choices=vary(scale.cells(model, "Sent"), source=source),
         )
-        for model in (RIDGE, *MODELS)
+        for model in (RIDGE, *MODELS, *BEYOND)
         for source in REVIEWS
         for name, metric in (("MSE", "mse"), ("R²", "r2"))
     )

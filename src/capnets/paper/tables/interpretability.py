@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from capnets.paper.names import CAPACITY, RECURRENT
+from capnets.paper.names import BEYOND, CAPACITY, RECURRENT
 from capnets.paper.published import interpretability as published
 from capnets.paper.scales import Scale
-from capnets.paper.tables.table import Entry, Reading, Statistic, Table, vary
+from capnets.paper.tables.table import Entry, Reading, Statistic, Table, row_of, vary
 
 __all__ = ["NO_MORE_THAN_ONE", "TABLES"]
 
@@ -42,9 +42,9 @@ def _order_statistics(scale: Scale) -> tuple[Entry, ...]:
             task="US",
             reading=Reading("order_mse", within=statistic),
             choices=scale.cells(model, "US"),
-            published=published.ORDER_STATISTICS[model][statistic],
+            published=row_of(published.ORDER_STATISTICS, model)[statistic],
         )
-        for model in RECURRENT
+        for model in RECURRENT + BEYOND
         for statistic in statistics
     )
 
@@ -60,8 +60,8 @@ def _added_value_error(scale: Scale) -> tuple[Entry, ...]:
             choices=scale.cells(model, task),
             published=number,
         )
-        for model in CAPACITY
-        for task, number in published.ADDED_VALUE_ERROR[model].items()
+        for model in CAPACITY + BEYOND
+        for task, number in row_of(published.ADDED_VALUE_ERROR, model).items()
     )
 
 

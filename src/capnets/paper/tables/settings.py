@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capnets.paper.cells import Shape
-from capnets.paper.names import MODELS
+from capnets.paper.names import BEYOND, MODELS
 from capnets.paper.published import labels, search
 from capnets.paper.scales import Scale
 from capnets.paper.tables.effectiveness import OTHER_SIZES
@@ -25,10 +25,10 @@ def _parameters(scale: Scale) -> tuple[Entry, ...]:
             model=model,
             reading=Reading("parameters"),
             choices=(Shape(model=model),),
-            published=float(search.PARAMETERS[model]),
+            published=None if model in BEYOND else float(search.PARAMETERS[model]),
             caveat=ATTENTION_SHAPE if model == "attention" else "",
         )
-        for model in MODELS
+        for model in MODELS + BEYOND
     )
 
 

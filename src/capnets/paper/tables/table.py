@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import nan
 from statistics import fmean, median, pstdev
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from capnets.errors import InputError
 from capnets.paper.cells import Cell, Choice
+from capnets.paper.names import BEYOND
 from capnets.paper.scales import Scale
 
-__all__ = ["Entry", "Published", "Reading", "Statistic", "Table", "vary"]
+__all__ = ["Entry", "Published", "Reading", "Statistic", "Table", "row_of", "vary"]
 
 Statistic = Literal["mean", "median", "stdev"]
 Published = float | tuple[float, ...] | None
+Column = TypeVar("Column")
 
 # The paper's deviations divide by the number of runs, see `published.inconsistencies`.
 _STATISTICS: dict[Statistic, Callable[[list[float]], float]] = {
@@ -105,6 +107,11 @@ class Entry:
         """All that has to be done for this entry."""
         return self.choices + self.minus
 
+    @property
+    def beyond(self) -> bool:
+        """Whether it is about a network that the paper does not have."""
+        return self.model in BEYOND
+
     def of_seeds(self, values: list[float]) -> float:
         """The statistic of what the seeds gave; a single seed has no deviation (NaN)."""
         if self.statistic == "stdev" and len(values) == 1:
@@ -149,6 +156,17 @@ class Table:
     def entries(self, scale: Scale) -> tuple[Entry, ...]:
         """Its entries, row by row."""
         return self.build(scale)
+
+
+def row_of(
+    printed: Mapping[str, Mapping[Column, float]], model: str
+) -> Mapping[Column, float | None]:
+    """A network's row of a printed table; for one beyond the paper its columns without numbers.
+
+    >>> row_of({"rnn": {"US": 0.91}}, "c-deepset")
+    {'US': None}
+    """
+    return printed[model] if model not in BEYOND else dict.fromkeys(next(iter(printed.values())))
 
 
 def vary(cells: tuple[Cell, ...], **changes: Any) -> tuple[Cell, ...]:

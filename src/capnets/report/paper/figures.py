@@ -10,7 +10,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from capnets.paper.compare import Compared
-from capnets.paper.names import COUNTERPART, LABELS, RECURRENT
+from capnets.paper.names import BEYOND, COUNTERPART, LABELS, RECURRENT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,8 @@ def _larger_sets(compared: Compared) -> list[Panel]:
         printed = [compared.paper(model, column) or nan for column in compared.columns]
         with _Drawing(LABELS[model], "Test error by size of the sets.") as drawing:
             axes = drawing.axes
-            axes.plot(sizes, printed, "o-", color=PAPER, label="paper")
+            if model not in BEYOND:
+                axes.plot(sizes, printed, "o-", color=PAPER, label="paper")
             axes.plot(sizes, ours, "o-", color=OURS, label="ours")
             axes.set(yscale="log", xlabel="instances in a set", ylabel="test MSE")
             axes.set(ylim=limits, xticks=sizes)

@@ -24,8 +24,13 @@ def to_html(summary: Summary) -> str:
         "label": texts.name_of,
         "progress": texts.progress_of,
         "cases": texts.case_count,
+        "count_entries": texts.entry_count,
     }
     template = files(__package__).joinpath("page.html.jinja").read_text(encoding="utf-8")
     return environment.from_string(template).render(
-        summary=summary, protocols=PROTOCOLS, draw=draw, zip=zip
+        summary=summary,
+        protocols=PROTOCOLS,
+        not_in_the_paper=texts.NOT_IN_THE_PAPER,
+        draw=draw,
+        zip=zip,
     )

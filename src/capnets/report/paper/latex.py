@@ -39,13 +39,12 @@ def _claims(summary: Summary) -> str:
 def _table(section: Section) -> str:
     compared = section.shared
     table = compared.table
-    rows = [
-        " & ".join(
-            [_text(name_of(row))]
-            + [_cell(compared.by_place.get((row, column))) for column in compared.columns]
-        )
-        for row in compared.rows
-    ]
+    rows = []
+    for row in compared.rows:
+        cells = [_cell(compared.by_place.get((row, column))) for column in compared.columns]
+        # A rule above the networks that the paper does not have.
+        rule = "\\midrule\n" if row in compared.beyond_rows[:1] else ""
+        rows.append(rule + " & ".join([_text(name_of(row)), *cells]))
     return _environment(
         "l" + "r" * len(compared.columns),
         " & ".join(["", *map(_text, compared.columns)]),
@@ -56,7 +55,8 @@ def _table(section: Section) -> str:
 
 
 def _summary(compared: Compared) -> str:
-    return f"Protocol {compared.protocol}. {progress_of(compared)}"
+    text = f"Protocol {compared.protocol}. {progress_of(compared)}"
+    return text + (" Those are below the rule." if compared.beyond else "")
 
 
 def _cell(shown: Shown | None) -> str:

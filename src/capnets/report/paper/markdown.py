@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from capnets.paper.compare import Compared, Shown
 from capnets.report.paper.summary import PROTOCOLS, Summary
-from capnets.report.paper.texts import case_count, name_of, ours_of, paper_of, progress_of
+from capnets.report.paper.texts import (
+    NOT_IN_THE_PAPER,
+    case_count,
+    name_of,
+    ours_of,
+    paper_of,
+    progress_of,
+)
 
 __all__ = ["to_markdown"]
 
@@ -50,7 +57,7 @@ def _claims(summary: Summary) -> list[str]:
 
 def _table(compared: Compared, *, with_paper: bool) -> str:
     rows = [
-        [name_of(row)]
+        [_head(row, compared)]
         + [
             _cell(compared.by_place.get((row, column)), with_paper=with_paper)
             for column in compared.columns
@@ -58,6 +65,10 @@ def _table(compared: Compared, *, with_paper: bool) -> str:
         for row in compared.rows
     ]
     return _rows(["", *compared.columns], rows)
+
+
+def _head(row: str, compared: Compared) -> str:
+    return f"{name_of(row)} ({NOT_IN_THE_PAPER})" if row in compared.beyond_rows else name_of(row)
 
 
 def _cell(shown: Shown | None, *, with_paper: bool) -> str:

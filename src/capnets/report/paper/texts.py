@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from capnets.paper.claims import Claim
 from capnets.paper.compare import Compared, Shown
 from capnets.paper.names import LABELS
 
-__all__ = ["case_count", "name_of", "number", "ours_of", "paper_of", "progress_of"]
+__all__ = [
+    "NOT_IN_THE_PAPER",
+    "case_count",
+    "entry_count",
+    "name_of",
+    "number",
+    "ours_of",
+    "paper_of",
+    "progress_of",
+]
 
 DASH = "–"
+# Of networks of ours, wherever their names stand in a table.
+NOT_IN_THE_PAPER = "not in the paper"
 
 
 def number(value: float | None) -> str:
@@ -58,15 +71,21 @@ def progress_of(compared: Compared) -> str:
 
     Seeds are told where they differ from what the scale asks for.
     """
-    total = len(compared.shown)
     if not compared.done:
         alone = any(shown.done for shown in compared.shown)
         return "Needs the runs of a second seed." if alone else "Not run."
     scale = compared.scale
     sizes = f"scale {scale.name}" + ("" if scale.name == "full" else f", {scale.sets:,} sets")
     partly = sum(0 < s.done < s.wanted for s in compared.shown)
-    text = f"{compared.done} of {total} entries run ({sizes})"
+    text = f"{entry_count(compared.printed)} entries run ({sizes})"
+    if compared.beyond:
+        text += f", and {entry_count(compared.beyond)} of networks that the paper does not have"
     return text + (f"; {partly} of them not yet with all seeds." if partly else ".")
+
+
+def entry_count(entries: Sequence[Shown]) -> str:
+    """How many of some entries have a number of ours."""
+    return f"{sum(shown.ours is not None for shown in entries)} of {len(entries)}"
 
 
 def case_count(claim: Claim) -> tuple[str, str]:
