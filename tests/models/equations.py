@@ -68,12 +68,13 @@ CELLS = {"RNNCell": (rnn_cell, 1), "GRUCell": (gru_cell, 1), "LSTMCell": (lstm_c
 
 
 def contexts(cell: Cell, features: list[Tensor]) -> list[Tensor]:
-    """Each instance, the sum over those before it, and what its gate lets through of that sum."""
+    """Each instance, the counts of kinds before it, and what its gate lets through of them."""
     total = features[0].new_zeros(cell.state_features)
     out = []
     for e in features:
         out.append(torch.cat([e, total, relu(linear(cell.gate, e)) * total]))
-        total = total + relu(linear(cell.summand, e))
+        weights = torch.exp(linear(cell.kind, e))
+        total = total + weights / weights.sum()
     return out
 
 

@@ -21,7 +21,8 @@ def slowly(cell, instances, state):
     for e in instances:
         gate = (cell.gate.weight @ e + cell.gate.bias).clamp_min(0)
         rows.append(torch.cat([e, state, gate * state]))
-        state = state + (cell.summand.weight @ e + cell.summand.bias).clamp_min(0)
+        weights = torch.exp(cell.kind.weight @ e + cell.kind.bias)
+        state = state + weights / weights.sum()
     return torch.stack(rows), state
 
 
@@ -50,6 +51,13 @@ def test_can_be_interrupted(cell, cut):
     second, after = cell(E[:, cut:], between)
     torch.testing.assert_close(torch.cat([first, second], dim=1), z)
     torch.testing.assert_close(after, state)
+
+
+def test_every_instance_is_counted_once(cell):
+    z, state = cell(E)
+    counts = z[:, :, 3:7].sum(2)
+    torch.testing.assert_close(counts, torch.arange(6.0).double().expand(2, 6))
+    torch.testing.assert_close(state.sum(1), torch.full((2,), 6.0).double())
 
 
 def test_order_of_predecessors_does_not_matter(cell):

@@ -74,9 +74,9 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
     hidden = module.state_features
     rows = g.add("Reshape", e, g.integers(-1, module.in_features))
     shape = g.add("Concat", g.add("Shape", e, end=2), g.integers(hidden), axis=0)
-    summands = g.add("Reshape", g.add("Relu", layer(module.summand, g, rows)), shape)
-    before = g.add("CumSum", summands, g.constant(0, np.int64), exclusive=1)
-    after = g.add("ReduceSum", summands, g.integers(0), keepdims=0)
+    kinds = g.add("Reshape", g.add("Softmax", layer(module.kind, g, rows), axis=1), shape)
+    before = g.add("CumSum", kinds, g.constant(0, np.int64), exclusive=1)
+    after = g.add("ReduceSum", kinds, g.integers(0), keepdims=0)
     if state is not None:
         before, after = g.add("Add", before, state), g.add("Add", after, state)
     before = g.add("Reshape", before, g.integers(-1, hidden))

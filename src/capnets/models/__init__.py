@@ -177,7 +177,7 @@ MODELS: dict[str, Entry] = {
     "c-lstm": Entry("C-LSTM", "capacity network on an LSTM", _capacity(LSTMCell), "lstm"),
     "c-gru": Entry("C-GRU", "capacity network on a GRU", _capacity(GRUCell), "gru"),
     "c-deepset": Entry(
-        "C-DeepSet", "capacity network on the sum of what came before", _capacity(ContextCell)
+        "C-DeepSet", "capacity network on counts of what came before", _capacity(ContextCell)
     ),
     "deepset": Entry("DeepSet", "sum of encoded instances, decoded", _deep_set),
     "attention": Entry("Attention", "weighted mean of encoded instances, decoded", _attention),

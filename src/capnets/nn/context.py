@@ -1,12 +1,13 @@
 r"""A cell that reads what came before as a set: no order, no loop.
 
 .. math::
-    c_i = \sum_{j < i} \mathrm{ReLU}(P e_j + p), \qquad
+    k_j = \mathrm{softmax}(P e_j + p), \qquad
+    c_i = \sum_{j < i} k_j, \qquad
     z_i = [\,e_i,\; c_i,\; \mathrm{ReLU}(G e_i + g)\,c_i\,]
 
-:math:`c_i` is a Deep Set of the predecessors. What an instance adds often depends on how many *of
-its kind* came before; the product gives the decoder that number, which sums and ReLU only
-approximate.
+:math:`k_j` says of which kind an instance is, :math:`c_i` how many of each kind came before. What
+an instance adds often depends on how many of *its own* kind there were; the product gives the
+decoder that number, which sums and ReLU only approximate. Kinds are found in training.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ __all__ = ["ContextCell"]
 
 
 class ContextCell(Cell):
-    """An instance beside the sum of those before it and beside its own part of that sum.
+    """An instance beside the counts of kinds before it and beside its own part of them.
 
     Parameters
     ----------
     in_features
         Features of an instance.
     hidden
-        Width of the sum.
+        How many kinds there are.
 
     Examples
     --------
@@ -37,6 +38,8 @@ class ContextCell(Cell):
     >>> again, _ = cell(e[:, [1, 2, 0, 3]])  # the last instance sees the same set before it
     >>> torch.allclose(z[:, 3], again[:, 3])
     True
+    >>> round(state.sum().item())
+    4
     """
 
     ordered = False
@@ -45,19 +48,19 @@ class ContextCell(Cell):
         super().__init__()
         self.in_features, self.state_features = in_features, hidden
         self.out_features = in_features + 2 * hidden
-        self.summand = nn.Linear(in_features, hidden)
+        self.kind = nn.Linear(in_features, hidden)
         self.gate = nn.Linear(in_features, hidden)
 
     def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
         state = self.initial_state(len(e)) if state is None else state
         e = e.transpose(0, 1)  # so it lies in memory, see `each`
-        sums = torch.cat([state[None], torch.relu(self.summand(e))]).cumsum(0)
-        before = sums[:-1]
+        counts = torch.cat([state[None], self.kind(e).softmax(2)]).cumsum(0)
+        before = counts[:-1]
         z = torch.cat([e, before, torch.relu(self.gate(e)) * before], dim=2)
-        return z.transpose(0, 1), sums[-1]
+        return z.transpose(0, 1), counts[-1]
 
     def draw_weights(self, generator: torch.Generator) -> None:
-        """Sums and products that begin at the size of the features."""
-        for layer in (self.summand, self.gate):
+        """Kinds and gates that tell instances apart from the beginning."""
+        for layer in (self.kind, self.gate):
             nn.init.normal_(layer.weight, std=(2 / self.in_features) ** 0.5, generator=generator)
             nn.init.zeros_(layer.bias)
