@@ -151,6 +151,19 @@ class TestEpoch:
 
         assert padded(True) == sum(sizes) < padded(False)
 
+    def test_drawn_sets_are_put_together_by_size_where_there_are_many_batches(self):
+        def padded(sets, bucket):
+            data = Batches(ragged([1, 9] * (sets // 2)))
+            drawn = data.epoch(size=4, shuffle=generator(), bucket=bucket)
+            return [b.x.shape[1] for b in drawn]
+
+        assert sum(padded(400, True)) < 0.8 * sum(padded(400, False))
+        assert padded(12, True) == padded(12, False)
+
+    def test_sizes_that_differ_much_are_ragged(self):
+        assert Batches(ragged([5, 5, 50])).ragged
+        assert not Batches(ragged([6, 8, 10, 12, 14])).ragged
+
     def test_buckets_still_differ_between_epochs(self):
         data, draws = Batches(ragged([1, 2, 3] * 30)), generator()
         first, second = (

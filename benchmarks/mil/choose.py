@@ -1,16 +1,26 @@
-"""What works on few sets: settings compared by cross-validation, one JSON line each.
+"""What works on few sets: settings compared on training sets only, one JSON line per training.
 
-    python benchmarks/mil/choose.py --data mutagenesis elephant --dropout 0 0.2 0.5
+    python benchmarks/mil/choose.py --data thrombin --model c-gru c-deepset --hidden 16 32
+    python benchmarks/mil/choose.py --data elephant --members 5 --orders 8 --stop no yes
+    python benchmarks/mil/choose.py --table      # only print the means of the lines that are there
 
-Of the comments (ted, ted-sentences) only the half that run.py trains on is looked at.
-A choice for a data set is made by looking at the others only; see EXPERIMENTS.md.
+Cross-validation within what run.py trains on in its first fold, so the test sets of that fold, and
+the test half of the comments, are never looked at. The other folds of run.py test sets that were:
+for a data set whose own sets took part in a choice, they are no fair test of it.
+
+From one training come four results: of a single member (the mean over members) and of all of them,
+in one order and in several. A line is written when a training is done; one that has its line is not
+done again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
+from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,60 +30,132 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from capnets.estimators import SetClassifier, SetRegressor
+from capnets.estimators.averaging import choose_orders, mean_prediction
+from capnets.models.ensemble import Ensemble
 from capnets.sets import Sets
 
-# Other folds than those of run.py, but of the same sets: what is chosen by looking at a data set
-# has seen all of its test sets, and is no fair setting for that data set.
-SEED = 100
+LINES = Path(__file__).parent / "choose.jsonl"
+#: What is varied, and its usual value.
+GRID: dict[str, tuple[type, list[Any]]] = {
+    "model": (str, ["c-gru"]),
+    "hidden": (int, [16]),
+    "layers": (int, [1]),
+    "dropout": (float, [0.0]),
+    "epochs": (int, [60]),
+    "batch_size": (int, [32]),
+    "start": (str, ["torch"]),
+    "stop": (str, ["no"]),
+}
 
 
 def main() -> None:
-    """Every combination, on every data set."""
+    """Every combination on every data set, fold by fold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", default=["mutagenesis", "musk1", "elephant"])
-    parser.add_argument("--models", nargs="+", default=["c-gru"])
-    parser.add_argument("--hidden", nargs="+", type=int, default=[16])
-    parser.add_argument("--layers", nargs="+", type=int, default=[1])
-    parser.add_argument("--dropout", nargs="+", type=float, default=[0.0, 0.2, 0.5])
-    parser.add_argument("--epochs", nargs="+", type=int, default=[60])
-    parser.add_argument("--members", type=int, default=2)
+    parser.add_argument("--data", nargs="+", choices=PROTOCOLS, default=["elephant"])
+    for name, (kind, usual) in GRID.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", nargs="+", type=kind, default=usual)
+    parser.add_argument("--members", type=int, default=1)
+    parser.add_argument("--orders", type=int, default=4)
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--first", type=int, help="only so many of the folds")
+    parser.add_argument("--table", action="store_true", help="only print what is known")
     given = parser.parse_args()
+    if not given.table:
+        run(given)
+    show(known())
+
+
+def run(given: argparse.Namespace) -> None:
+    """Train what has no line yet."""
     torch.set_num_threads(1)
-    names = ("model", "hidden", "layers", "dropout", "epochs")
-    choices = product(given.models, given.hidden, given.layers, given.dropout, given.epochs)
-    for data, choice in product(given.data, list(choices)):
-        settings = dict(zip(names, choice, strict=True))
-        sets = load(data)
-        measure = classes if PROTOCOLS[data].classes else amounts
-        if PROTOCOLS[data].folds == 1:
-            sets = sets.subset(next(splits(data, sets, 0))[0])
-        shared = {"members": given.members, "orders": 4}
-        result = measure(sets, given.folds, {**shared, **settings})
-        print(json.dumps({"data": data, **settings, **shared, **result}), flush=True)
+    done = {_key(line) for line in known()}
+    for data in given.data:
+        whole = load(data)
+        sets = whole.subset(next(splits(data, whole, 0))[0])
+        for fold, (train, test) in enumerate(_folds(data, sets, given.folds)):
+            if fold == given.first:
+                break
+            for choice in product(*(getattr(given, name) for name in GRID)):
+                line: dict[str, Any] = {"data": data, "fold": fold, "folds": given.folds}
+                line |= dict(zip(GRID, choice, strict=True))
+                line |= {"members": given.members, "orders": given.orders}
+                if _key(line) in done:
+                    continue
+                began = time.process_time()
+                line["results"] = results(data, sets.subset(train), sets.subset(test), line)
+                line["cpu_seconds"] = round(time.process_time() - began, 1)
+                with LINES.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+                show([line])
 
 
-def classes(sets: Sets, folds: int, settings: dict[str, Any]) -> dict[str, float]:
-    """Accuracy over all sets, and the mean area under the ROC curve of the folds."""
-    y = np.asarray(sets.y).astype(int)
-    scores, areas = np.zeros(len(sets)), []
-    parts = StratifiedKFold(folds, shuffle=True, random_state=SEED).split(y, y)
-    for fold, (train, test) in enumerate(parts):
-        model = SetClassifier(random_state=fold, **settings)
-        model.fit(sets.subset(train), y[train])
-        scores[test] = model.decision_function(sets.subset(test))
-        areas.append(roc_auc_score(y[test], scores[test]))
-    return {"accuracy": float(((scores > 0) == y).mean()), "auc": float(np.mean(areas))}
+def results(data: str, train: Sets, test: Sets, choice: dict[str, Any]) -> list[dict[str, Any]]:
+    """Train on some sets, measure on others: one member and all, one order and several."""
+    kind = SetClassifier if PROTOCOLS[data].classes else SetRegressor
+    names = ("hidden", "layers", "dropout", "epochs", "members", "orders")
+    estimator = kind(
+        choice["model"],
+        random_state=choice["fold"],
+        early_stopping=choice["stop"] == "yes",
+        recipe={k: choice[k] for k in ("batch_size", "start")},
+        **{k: choice[k] for k in names},
+    )
+    y = np.asarray(train.y)
+    estimator.fit(train, y.astype(int) if PROTOCOLS[data].classes else y)
+    model: Any = estimator.model_
+    alone = model.each if isinstance(model, Ensemble) else [model]
+    found = []
+    for orders in sorted({1, choice["orders"]}):
+        for networks in [alone] if len(alone) == 1 else [alone, [model]]:
+            measured = [_measure(data, m, test, orders) for m in networks]
+            means = {k: float(np.mean([x[k] for x in measured])) for k in measured[0]}
+            members = 1 if networks is alone else len(alone)
+            found.append({"members": members, "orders": orders, **means})
+    return found
 
 
-def amounts(sets: Sets, folds: int, settings: dict[str, Any]) -> dict[str, float]:
-    """R² and mean absolute error over all sets."""
-    y, scores = np.asarray(sets.y), np.zeros(len(sets))
-    parts = KFold(folds, shuffle=True, random_state=SEED).split(y)
-    for fold, (train, test) in enumerate(parts):
-        model = SetRegressor(random_state=fold, **settings).fit(sets.subset(train))
-        scores[test] = model.predict(sets.subset(test))
+def _measure(data: str, model: Any, test: Sets, orders: int) -> dict[str, float]:
+    y = np.asarray(test.y)
+    scores = mean_prediction(model, test, choose_orders(model, orders))[:, 0]
+    if PROTOCOLS[data].classes:
+        area = float(roc_auc_score(y, scores))
+        return {"accuracy": float(((scores > 0) == y).mean()), "auc": area}
     return {"r2": float(r2_score(y, scores)), "mae": float(np.abs(y - scores).mean())}
+
+
+def _folds(data: str, sets: Sets, folds: int) -> Iterator[tuple[Any, Any]]:
+    kind = StratifiedKFold if PROTOCOLS[data].classes else KFold
+    yield from kind(folds, shuffle=True, random_state=100).split(np.arange(len(sets)), sets.y)
+
+
+def known() -> list[dict[str, Any]]:
+    """The lines that are there."""
+    return [json.loads(line) for line in LINES.read_text().splitlines()] if LINES.exists() else []
+
+
+def _key(line: dict[str, Any]) -> str:
+    """A training without its outcome."""
+    return json.dumps({k: v for k, v in line.items() if k not in ("results", "cpu_seconds")})
+
+
+def show(lines: list[dict[str, Any]]) -> None:
+    """Means over the folds that are there."""
+    together: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        about = {k: v for k, v in line.items() if k not in ("results", "cpu_seconds", "fold")}
+        together.setdefault(json.dumps(about), []).append(line)
+    for same in together.values():
+        first = same[0]
+        changed = [f"{k} {first[k]}" for k in GRID if [first[k]] != GRID[k][1]]
+        seconds = np.mean([x["cpu_seconds"] for x in same])
+        print(first["data"], *changed, f"({len(same)} of {first['folds']} folds, {seconds:.0f} s)")
+        for k, result in enumerate(first["results"]):
+            means = [
+                f"{name} {np.mean([x['results'][k][name] for x in same]):.3f}"
+                for name in list(result)[2:]
+            ]
+            print(f"    members {result['members']}, orders {result['orders']}:", *means)
+    print(end="", flush=True)
 
 
 if __name__ == "__main__":

@@ -44,17 +44,24 @@ def write_table(
         for model in ("baseline", *models):
             mine = [x for x in lines.values() if x["data"] == name and x["model"] == model]
             if mine:
-                rows.append(_row(model, mine, protocol))
+                rows.append(_row(model, _alike(mine), protocol))
         if rows:
             two = ("accuracy", "AUC") if protocol.classes else ("R²", "MAE")
             splits = f"{protocol.folds}-fold" if protocol.folds > 1 else "one split"
             parts.append(f"\n## {name} ({splits}, {protocol.repeats} repeats)\n")
-            parts.append(f"| network | {two[0]} | {two[1]} | repeats done | s per fold |")
+            parts.append(f"| network | {two[0]} | {two[1]} | repeats done | CPU s per fold |")
             parts.append("|---|---|---|---|---|")
             parts += rows
             if name in PUBLISHED:
                 parts.append(f"\nFor comparison: {PUBLISHED[name]}.")
     path.write_text("\n".join(parts) + "\n")
+
+
+def _alike(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines that were trained as the newest was."""
+    names = ("network", "recipe", "orders")
+    newest = [lines[-1].get(name) for name in names]
+    return [x for x in lines if [x.get(name) for name in names] == newest]
 
 
 def _row(model: str, lines: list[dict[str, Any]], protocol: Any) -> str:
@@ -67,7 +74,7 @@ def _row(model: str, lines: list[dict[str, Any]], protocol: Any) -> str:
         return f"| {model} | – | – | 0{unfinished} | |"
     measured = np.array([_measure(r, protocol.classes) for r in whole])
     cells = [_cell(measured[:, k]) for k in range(2)]
-    seconds = [x["seconds"] for x in lines if "seconds" in x]
+    seconds = [x["cpu_seconds"] for x in lines if "cpu_seconds" in x]
     time = f"{np.mean(seconds):.0f}" if seconds else ""
     return f"| {model} | {cells[0]} | {cells[1]} | {len(whole)}{unfinished} | {time} |"
 

@@ -21,6 +21,9 @@ from capnets.sets import Array, Sets, random_orders
 
 __all__ = ["Batch", "Batches", "batches"]
 
+#: At least so many times in an epoch the sizes of drawn sets go from small to large.
+STRETCHES = 8
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -105,6 +108,11 @@ class Batches:
             chosen,
         )
 
+    @property
+    def ragged(self) -> bool:
+        """Whether sizes differ so much that most of a batch of drawn sets would be padding."""
+        return bool(self.sizes.max() > 2 * self.sizes.mean())
+
     def epoch(
         self,
         *,
@@ -125,7 +133,8 @@ class Batches:
         reorder
             Draws a fresh order of the instances of every set; None keeps it.
         bucket
-            Put sets of similar size together, which saves padding.
+            Put sets of similar size together, which saves padding; drawn sets only where there are
+            many batches.
         share
             (r, w): only every w-th set, beginning with the r-th; for w processes side by side. All
             shares are equally large, because processes that train together must take as many
@@ -143,11 +152,13 @@ class Batches:
         rank, world = share
         order = order[rank : len(order) // world * world : world] if world > 1 else order
         cuts: Sequence[int] = range(0, len(order), size)
-        if bucket:
-            # Sort within stretches of fifty batches only, so that epochs still differ.
-            for a in range(0, len(order), 50 * size):
-                stretch = order[a : a + 50 * size]
-                order[a : a + 50 * size] = stretch[np.argsort(self.sizes[stretch], kind="stable")]
+        # Sorted within stretches only: where sets are drawn, batches must differ between epochs and
+        # not be made of one size alone.
+        stretch = size * min(50, 50 if shuffle is None else len(cuts) // STRETCHES)
+        if bucket and stretch > size:
+            for a in range(0, len(order), stretch):
+                part = order[a : a + stretch]
+                order[a : a + stretch] = part[np.argsort(self.sizes[part], kind="stable")]
             if shuffle is not None:
                 cuts = [cuts[i] for i in torch.randperm(len(cuts), generator=shuffle)]
         for a in cuts:

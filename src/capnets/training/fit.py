@@ -124,6 +124,7 @@ def fit(
             size=share,
             shuffle=_generator(seed, epoch, 0),
             reorder=_generator(seed, epoch, 1) if recipe.reshuffle else None,
+            bucket=data.ragged,
             share=(fabric.global_rank, fabric.world_size),
         )
         with _dropout(_generator(seed, epoch, 2 + fabric.global_rank), fabric.device):
