@@ -29,7 +29,7 @@ from capnets.training.fit import Diverged, fit
 from capnets.training.recipe import recipe
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
-KEY = ("model", "task", "size", "sets", "epochs", "rate", "start", "batch", "seed")
+KEY = ("model", "task", "size", "sets", "epochs", "rate", "start", "batch", "clip", "seed")
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
         choice = {
             "model": model, "task": task, "size": given.size, "sets": given.sets,
             "epochs": given.epochs, "rate": rate, "start": start, "batch": given.batch,
-            "seed": seed,
+            "clip": given.clip, "seed": seed,
         }  # fmt: skip
         if tuple(choice[k] for k in KEY) not in done:
             record = choice | train(choice) | {"versions": versions()}
@@ -62,6 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--starts", nargs="*", default=["wide"])
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--batch", type=int, default=250)
+    parser.add_argument("--clip", type=float, default=1.0)
     parser.add_argument("--size", type=int, default=10)
     parser.add_argument("--sets", type=int, default=100_000)
     parser.add_argument("--epochs", type=int, default=10)
@@ -80,7 +81,7 @@ def train(choice: dict[str, Any]) -> dict[str, Any]:
     model = build_form(name, seed=seed) if name in FORMS else build(name, seed=seed)
     how = recipe(
         "fast", epochs=choice["epochs"], learning_rate=choice["rate"], start=choice["start"],
-        batch_size=choice["batch"],
+        batch_size=choice["batch"], clip=choice["clip"],
     )  # fmt: skip
     begun = time.process_time()
     try:
@@ -103,17 +104,19 @@ def table(records: list[dict[str, Any]]) -> None:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for record in records:
         groups.setdefault(tuple(record[k] for k in KEY[:-1]), []).append(record)
-    print("| task | size | epochs | model | rate | start | seeds | valid MSE | values | seconds |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| task | size | epochs | model | rate | start | clip | seeds | valid MSE | values | seconds |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for key, found in sorted(
         groups.items(),
         key=lambda item: (item[0][1:5], mean(r["valid"] for r in item[1])),
     ):
-        model, task, size, _, epochs, rate, start, _ = key
+        model, task, size, _, epochs, rate, start, _, clip = key
         valid, seconds = mean(r["valid"] for r in found), mean(r["seconds"] for r in found)
         values = mean(r.get("values", float("nan")) for r in found)
         print(
-            f"| {task} | {size} | {epochs} | {model} | {rate:g} | {start} | {len(found)} "
+            f"| {task} | {size} | {epochs} | {model} | {rate:g} | {start} | {clip:g} | {len(found)} "
             f"| {valid:.3f} | {values:.3f} | {seconds:.0f} |"
         )
 
