@@ -13,18 +13,19 @@ of the features and S that of their changes, the first solutions v of  T v = λ 
 
 from __future__ import annotations
 
-from math import isqrt, pi
+from math import isqrt
 from typing import ClassVar, Self, final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from capnets.nn.warps import warp
 from capnets.tasks.embeddings.base import FEATURES, Embedding, Features, Pixels, scaled
 from capnets.tasks.files import Progress
 from capnets.tasks.images import Images
 
-__all__ = ["Patches", "steady_directions", "warp"]
+__all__ = ["Patches", "steady_directions"]
 
 PATCH = 6  # pixels on a side
 CENTRES = 200
@@ -66,7 +67,7 @@ class Patches(Embedding):
         chosen = torch.randperm(images.train, generator=generator)[:WARPED_IMAGES]
         x = torch.from_numpy(scaled(images.pixels[chosen.numpy()], images.white))
         self._fit_centres(_sampled(x, generator))
-        warped = warp(x, generator)
+        warped = warp(x[:, None], generator)[:, 0]
         mean = total = change = torch.zeros(())
         for start in range(0, len(x), CHUNK):
             plain = self._regions(x[start : start + CHUNK])
@@ -112,23 +113,6 @@ class Patches(Embedding):
         activations = torch.relu_(distances.mean(1, keepdim=True) - distances)
         regions = torch.matmul(_pooling(isqrt(places)), activations.view(images, places, CENTRES))
         return regions.flatten(1).sqrt()
-
-
-def warp(x: Tensor, generator: torch.Generator) -> Tensor:
-    """Images turned, stretched, slanted and shifted a bit, each in its own way."""
-
-    def spread(width: float) -> Tensor:
-        return width * (2 * torch.rand(len(x), generator=generator) - 1)
-
-    turn, slant = spread(pi / 15), spread(0.15)
-    wide, high = 1 + spread(0.1), 1 + spread(0.1)
-    right, down = spread(0.1), spread(0.1)
-    rows = [
-        torch.stack([wide * turn.cos(), slant - high * turn.sin(), right], 1),
-        torch.stack([wide * turn.sin(), high * turn.cos(), down], 1),
-    ]
-    grid = F.affine_grid(torch.stack(rows, 1), [len(x), 1, *x.shape[1:]], align_corners=False)
-    return F.grid_sample(x[:, None], grid, align_corners=False)[:, 0]
 
 
 def steady_directions(total: Tensor, change: Tensor, *, count: int, ridge: float) -> Tensor:
