@@ -1,0 +1,159 @@
+"""The limit that confused digits set to predictions of sets.
+
+    python benchmarks/heldout/limit.py [--readers NAME ...] [--noise]
+
+Readers learn the classes of 50,000 single training images, which set labels never show: they serve
+only to tell how well pictures can be read. Their probabilities are calibrated (one temperature) on
+the other 10,000 training images. Then, on the held-out test sets of every task, the error of
+
+- `told`: the label of the classes that are most probable, and
+- `mean`: the mean label under the probabilities, the best prediction there is if they are right.
+
+--noise: the same for classes of which a share was replaced at random. A line per reader and task is
+appended to records.jsonl; what is there is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from data import JUDGED_SETS, SIZE, Data, record, recorded
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from capnets.evaluate import predict
+from capnets.metrics import mse
+from capnets.models import build
+from capnets.models.base import SetModel
+from capnets.sets import Sets
+from capnets.tasks.functions import find_function
+from capnets.tasks.uncertain import mean_labels
+from capnets.training.fit import fit
+from capnets.training.recipe import Recipe
+
+TASKS = ("US", "WTri", "US+S")
+WEIGHTS = Path("runs/heldout")
+SHARES = (0.001, 0.002, 0.003, 0.005, 0.01, 0.02)
+READINGS = 8
+#: What a reader sees, for how many epochs, whether pictures are warped, and how often it looks.
+READERS = {
+    "patches": ("patches", 10, False, 1),
+    "convolutions": ("none", 5, False, 1),
+    "convolutions, warped": ("none", 12, True, 1),
+    "convolutions, warped, 8 readings": ("none", 12, True, READINGS),
+}
+
+
+def main() -> None:
+    """Every reader asked for that is not there yet."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--readers", nargs="*", default=list(READERS), choices=READERS)
+    parser.add_argument("--noise", action="store_true", help="classes replaced at random instead")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    if given.noise:
+        return noise()
+    for name in given.readers:
+        if not all(recorded({"kind": "limit", "reader": name, "task": t}) for t in TASKS):
+            judge(name)
+
+
+def judge(name: str) -> None:
+    """Train a reader, calibrate it, and predict sets with what it says."""
+    embedding, epochs, warped, readings = READERS[name]
+    choose, test = Data.load("choose"), Data.load("test")
+    model, seconds = reader(choose, embedding, epochs=epochs, warped=warped)
+    pool = test.pool(embedding)
+    n = choose.images.train
+    kept, judged = np.arange(n, n + 10_000), test.images.rows("test")
+    look = [
+        np.stack([logits(model, pool, rows, warped=readings > 1) for _ in range(readings)])
+        for rows in (kept, judged)
+    ]
+    classes = test.images.classes
+    heat = temperature(look[0], classes[kept])
+    p = np.zeros((len(pool), 10))
+    p[judged] = softmax(look[1] / heat, axis=2).mean(0)
+    told = p.argmax(1)
+    for task in TASKS:
+        sets = test.sets(task, pool, part="test", count=JUDGED_SETS)
+        function = find_function(task)
+        by_class = function.value(told[sets.index], sets.offsets)
+        by_mean = mean_labels(function.name, p[sets.index].reshape(-1, SIZE, 10))
+        record(
+            {"kind": "limit", "reader": name, "task": task},
+            {
+                "confused": float((told[judged] != classes[judged]).mean()),
+                "temperature": round(heat, 3),
+                "told": round(mse(sets.y, by_class), 4),
+                "mean": round(mse(sets.y, by_mean), 4),
+                "seconds": seconds,
+            },
+        )
+
+
+def reader(data: Data, embedding: str, *, epochs: int, warped: bool) -> tuple[SetModel, float]:
+    """A network that tells the classes of single images: `fit` on sets of one instance."""
+    inputs = "pictures" if embedding == "none" else "none"
+    model = build("deepset", outputs=10, hidden=64, layers=1, inputs=inputs, seed=0)
+    if warped:
+        model.inputs.warp = True
+    sets = data.singles(data.pool(embedding), data.images.classes.astype(np.float32))
+    recipe = Recipe(epochs=epochs, batch_size=125, learning_rate=3e-3)
+    WEIGHTS.mkdir(parents=True, exist_ok=True)
+    path = WEIGHTS / f"reader-{embedding}-{epochs}-{warped}.safetensors"
+    begun = time.process_time()
+    fit(
+        model, sets, recipe=recipe, loss="softmax", checkpoint=path,
+        progress=lambda line: print(line, flush=True),
+    )  # fmt: skip
+    return model, round(time.process_time() - begun, 1)
+
+
+@torch.no_grad()
+def logits(model: SetModel, pool: np.ndarray, rows: np.ndarray, *, warped: bool) -> np.ndarray:
+    """What a reader makes of single images, as they are or warped."""
+    if not warped:
+        return predict(model, Sets(pool, rows, np.arange(len(rows) + 1)))
+    model.train()  # the mode in which pictures are warped; nothing else depends on it
+    parts = torch.from_numpy(rows).split(1000)
+    found = torch.cat([model(torch.from_numpy(pool[part.numpy()])[:, None]) for part in parts])
+    return found.numpy()
+
+
+def temperature(looks: np.ndarray, classes: np.ndarray) -> float:
+    """What logits are divided by so that the kept images are least surprising."""
+
+    def surprise(logarithm: float) -> float:
+        shares = np.exp(log_softmax(looks / np.exp(logarithm), axis=2)).mean(0)
+        return float(-np.log(shares[np.arange(len(classes)), classes]).mean())
+
+    return float(np.exp(minimize_scalar(surprise, bounds=(-2, 2), method="bounded").x))
+
+
+def noise() -> None:
+    """The error when a share of the classes is replaced by random ones."""
+    stream = np.random.default_rng(0)
+    sets = 200_000
+    offsets = np.arange(sets + 1) * SIZE
+    classes = stream.integers(10, size=sets * SIZE)
+    for share in SHARES:
+        replaced = stream.random(len(classes)) < share
+        told = np.where(replaced, stream.integers(10, size=len(classes)), classes)
+        for task in TASKS:
+            choice = {"kind": "noise", "share": share, "task": task}
+            value = find_function(task).value
+            found = mse(value(classes, offsets), value(told, offsets))
+            if not recorded(choice):
+                record(
+                    choice,
+                    {"confused": float((told != classes).mean()), "told": round(found, 4)},
+                )
+
+
+if __name__ == "__main__":
+    main()

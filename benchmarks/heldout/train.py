@@ -1,0 +1,213 @@
+"""Networks trained from set labels alone, judged on sets of images that they never saw.
+
+    python benchmarks/heldout/train.py WAY ... [--tasks US WTri US+S] [--cut test] [--epochs N]
+
+Ways to come from pictures to a prediction (C-DeepSet every time):
+
+patches     features of `patches`, made without labels; nothing is learned from pixels
+pictures    convolutions, end to end
+warped      convolutions, end to end; pictures are warped in a fresh way at every step
+taught      convolutions that learn, from warped single pictures, what the encoder of `patches`
+            makes of them: work is done once per image, not once per place in a set
+tuned       `taught`, then end to end on set labels, warped
+
+Choices are made with `--cut choose` (see data.py), figures come from `--cut test`. Each is
+judged in four ways: as it is, as the mean over 8 orders, over 8 warped readings, over 8 of both. A
+line per training is appended to records.jsonl, what is there is not done again, and what was
+stopped goes on from its checkpoint; seconds are those of the processor, with one thread, all
+stages of a way together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from data import JUDGED_SETS, Data, record, recorded
+from torch import Tensor, nn
+
+from capnets.atomic import write_json
+from capnets.evaluate import added_values, predict
+from capnets.metrics import added_value_error, mse
+from capnets.models import build, parameters
+from capnets.models.base import SetModel
+from capnets.nn.encoders import ConvEncoder
+from capnets.sets import Sets
+from capnets.tasks.functions import find_function
+from capnets.training.fit import fit
+from capnets.training.recipe import Recipe
+
+WEIGHTS = Path("runs/heldout")
+AVERAGED = 8
+RECIPES = {
+    "patches": Recipe(epochs=20),
+    "pictures": Recipe(epochs=8, learning_rate=2e-3),
+    "warped": Recipe(epochs=8, learning_rate=2e-3),
+    "taught": Recipe(epochs=10, batch_size=125, learning_rate=3e-3),
+    "tuned": Recipe(epochs=1, learning_rate=5e-4, start="torch", scale=False),
+}
+
+
+class Taught(nn.Module):
+    """What a student makes of every picture, in place of encoded features."""
+
+    def __init__(self, student: SetModel) -> None:
+        super().__init__()
+        self.student = student
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Pictures of sets to features of sets."""
+        return self.student(x.flatten(0, 1)[:, None]).view(*x.shape[:2], -1)
+
+
+def main() -> None:
+    """Every training asked for that is not there yet."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("ways", nargs="*", choices=RECIPES)
+    parser.add_argument("--tasks", nargs="*", default=["US"])
+    parser.add_argument("--cut", choices=("choose", "test"), default="test")
+    parser.add_argument("--sets", type=int, default=100_000)
+    parser.add_argument("--epochs", type=int, default=None)
+    parser.add_argument("--rate", type=float, default=None)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    for task, way in product(given.tasks, given.ways):
+        recipe = RECIPES[way]
+        choice = {
+            "kind": "network", "way": way, "task": task, "cut": given.cut, "sets": given.sets,
+            "epochs": given.epochs or recipe.epochs, "rate": given.rate or recipe.learning_rate,
+        }  # fmt: skip
+        if not recorded(choice):
+            data = Data.load(given.cut)
+            model, seconds = network(choice, data)
+            record(choice, judge(model, data, task) | {"seconds": round(seconds, 1)})
+
+
+def network(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
+    """A trained network that reads what its way reads, and the seconds of all its stages."""
+    way, task = choice["way"], choice["task"]
+    if way == "taught":
+        return taught(choice, data)
+    if way == "tuned":
+        model, before = taught(earlier(choice, "taught"), data)
+    else:
+        before = 0.0
+        inputs = "none" if way == "patches" else "pictures"
+        model = build("c-deepset", inputs=inputs, seed=0)
+    if way == "warped":
+        model.inputs.warp = True
+    pool = data.pool("patches" if way == "patches" else "none")
+    sets = data.sets(task, pool, part="train", count=choice["sets"])
+    return model, before + train(model, sets, choice)
+
+
+def taught(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
+    """Convolutions in the place of an encoder that read features."""
+    teacher, before = network(earlier(choice, "patches"), data)
+    features = torch.from_numpy(data.pool("patches")[: data.images.train])
+    with torch.no_grad():
+        encoded = teacher.encoder(features[None])[0].numpy()
+    student = build(
+        "deepset", outputs=encoded.shape[1], hidden=64, layers=1, inputs="pictures", seed=0
+    )
+    student.inputs.warp = True
+    seconds = train(student, data.singles(data.pool("none"), encoded), choice)
+    teacher.inputs, teacher.encoder, teacher.in_features = Taught(student), nn.Identity(), None
+    return teacher, before + seconds
+
+
+def earlier(choice: dict[str, Any], way: str) -> dict[str, Any]:
+    """The choice that an earlier stage was trained with: the way's own, on all sets."""
+    recipe = RECIPES[way]
+    return choice | {
+        "way": way, "sets": 100_000, "epochs": recipe.epochs, "rate": recipe.learning_rate
+    }  # fmt: skip
+
+
+def train(model: SetModel, sets: Sets, choice: dict[str, Any]) -> float:
+    """Fit, or go on from a checkpoint, which may be finished; seconds of the processor."""
+    recipe = RECIPES[choice["way"]]
+    changed = {"epochs": choice["epochs"], "learning_rate": choice["rate"]}
+    recipe = Recipe.from_dict(recipe.to_dict() | changed)
+    name = "-".join(str(choice[k]) for k in ("way", "task", "cut", "sets", "epochs", "rate"))
+    WEIGHTS.mkdir(parents=True, exist_ok=True)
+    path = WEIGHTS / f"{name}.safetensors"
+    clock = Clock(path.with_suffix(".json"))
+
+    def tell(line: dict[str, Any]) -> None:
+        clock.tick()
+        print(choice["way"], choice["task"], line, f"{clock.seconds:.0f} s", flush=True)
+
+    fit(model, sets, recipe=recipe, checkpoint=path, progress=tell)
+    return clock.seconds
+
+
+class Clock:
+    """Seconds of the processor that a training took, also when it was stopped in between."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.last = path, time.process_time()
+        self.seconds = json.loads(path.read_text()) if path.exists() else 0.0
+
+    def tick(self) -> None:
+        """Count what went by since the last tick."""
+        now = time.process_time()
+        self.seconds, self.last = self.seconds + now - self.last, now
+        write_json(self.path, self.seconds)
+
+
+def judge(model: SetModel, data: Data, task: str) -> dict[str, Any]:
+    """Errors on sets of images that were not trained on."""
+    reads = any(isinstance(m, ConvEncoder) for m in model.modules())
+    pool = data.pool("none" if reads else "patches")
+    sets = data.sets(task, pool, part="test", count=JUDGED_SETS)
+    generator = torch.Generator().manual_seed(0)
+    rest = copy.deepcopy(model)
+    rest.inputs = nn.Identity()
+    plain = read(model, sets, warped=False) if reads else sets
+    found = {
+        "given": predict(rest, plain),
+        "orders": mean([predict(rest, plain.shuffled(generator)) for _ in range(AVERAGED)]),
+    }
+    if reads:
+        torch.manual_seed(0)
+        readings = [read(model, sets, warped=True) for _ in range(AVERAGED)]
+        found["readings"] = mean([predict(rest, again) for again in readings])
+        found["both"] = mean([predict(rest, again.shuffled(generator)) for again in readings])
+    expected = find_function(task).added_values(data.images.classes[sets.index], sets.offsets)
+    return {name: round(mse(sets.y, p), 4) for name, p in found.items()} | {
+        "added_value_error": round(added_value_error(expected, added_values(rest, plain)), 4),
+        "parameters": parameters(model),
+    }
+
+
+@torch.no_grad()
+def read(model: SetModel, sets: Sets, *, warped: bool) -> Sets:
+    """The sets with what the network's inputs make of their pictures, each read once."""
+    model.eval()
+    for module in model.modules():
+        if isinstance(module, ConvEncoder):
+            module.warp = warped
+            module.train(warped)
+    rows = np.unique(sets.index)
+    parts = torch.from_numpy(rows).split(1000)
+    features = [model.inputs(torch.from_numpy(sets.pool[p.numpy()])[:, None])[:, 0] for p in parts]
+    pool = np.zeros((len(sets.pool), features[0].shape[1]), dtype=np.float32)
+    pool[rows] = torch.cat(features).numpy()
+    return Sets(pool, sets.index, sets.offsets, sets.y)
+
+
+def mean(predictions: list[np.ndarray]) -> np.ndarray:
+    """The mean of several predictions of every set."""
+    return np.mean(predictions, axis=0)
+
+
+if __name__ == "__main__":
+    main()
