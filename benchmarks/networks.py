@@ -104,21 +104,18 @@ def table(records: list[dict[str, Any]]) -> None:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for record in records:
         groups.setdefault(tuple(record[k] for k in KEY[:-1]), []).append(record)
-    print(
-        "| task | size | epochs | model | rate | start | clip | seeds | valid MSE | values | seconds |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    head = "task size epochs model rate start clip seeds valid values seconds".split()
+    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for key, found in sorted(
         groups.items(),
         key=lambda item: (item[0][1:5], mean(r["valid"] for r in item[1])),
     ):
         model, task, size, _, epochs, rate, start, _, clip = key
-        valid, seconds = mean(r["valid"] for r in found), mean(r["seconds"] for r in found)
-        values = mean(r.get("values", float("nan")) for r in found)
-        print(
-            f"| {task} | {size} | {epochs} | {model} | {rate:g} | {start} | {clip:g} | {len(found)} "
-            f"| {valid:.3f} | {values:.3f} | {seconds:.0f} |"
-        )
+        means = [mean(r.get(k, float("nan")) for r in found) for k in ("valid", "values")]
+        seconds = mean(r["seconds"] for r in found)
+        row = [task, size, epochs, model, f"{rate:g}", start, f"{clip:g}", len(found)]
+        row += [*(f"{m:.3f}" for m in means), f"{seconds:.0f}"]
+        print("| " + " | ".join(map(str, row)) + " |")
 
 
 def lines() -> list[dict[str, Any]]:
