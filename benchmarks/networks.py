@@ -104,7 +104,10 @@ def table(records: list[dict[str, Any]]) -> None:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for record in records:
         groups.setdefault(tuple(record[k] for k in KEY[:-1]), []).append(record)
-    head = "task size epochs model rate start clip seeds valid values seconds".split()
+    head = [
+        "task", "size", "epochs", "model", "rate", "start", "clip", "seeds",
+        "valid MSE", "added values", "seconds",
+    ]  # fmt: skip
     print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for key, found in sorted(
         groups.items(),
