@@ -14,6 +14,9 @@ from capnets.sets import Array
 
 __all__ = ["Stream"]
 
+#: Graphs stay bound for so many shapes of what is pushed; one more, and all are forgotten.
+SHAPES = 8
+
 
 class Stream:
     """A set that grows: push instances, read what they add and what they are worth together.
@@ -50,7 +53,7 @@ class Stream:
         # A list of numbers: adding arrays of one number beside ONNX Runtime costs 6 microseconds.
         self._total: list[float] = begin.prediction[0].tolist()
         self._count = int(begin.instances[0])
-        self._step: _Step | None = None
+        self._readers: dict[tuple[int, ...], _Reader] = {}
 
     def __len__(self) -> int:
         """How many instances have been read."""
@@ -87,57 +90,57 @@ class Stream:
             One added value per instance; a row of them where the network has several outputs.
         """
         x = as_instances(instances)
-        if self._step is not None and x.shape in self._step.shapes:
-            check_finite(x)
-            return self._push_one(x, self._step)
-        rows = x[None] if x.ndim == len(self.engine.feature_shape) else x
-        check_shape(rows.shape[1:], self.engine.feature_shape)
-        if not len(rows):
-            raise InputError("nothing was pushed: give at least one instance")
+        reader = self._readers.get(x.shape)
+        if reader is None:
+            rows = x[None] if x.ndim == len(self.engine.feature_shape) else x
+            check_shape(rows.shape[1:], self.engine.feature_shape)
+            if not len(rows):
+                raise InputError("nothing was pushed: give at least one instance")
+            if len(rows) > ROWS:
+                check_finite(x)
+                pieces = range(0, len(rows), ROWS)
+                return np.concatenate([self.push(rows[a : a + ROWS]) for a in pieces])
+            if len(self._readers) == SHAPES:
+                self._readers.clear()
+            reader = self._readers[x.shape] = _Reader(self.engine, self._memory, rows.shape)
         check_finite(x)
-        if len(rows) > 1:
-            return self._push_many(rows)
-        self._step = _Step(self.engine, self._memory, rows.shape)
-        return self._push_one(rows, self._step)
-
-    def _push_one(self, x: Array, step: _Step) -> Array:
-        step.instance[...] = x
-        step.session.run_with_iobinding(step.bindings[self._now])
+        reader.instances[...] = x
+        reader.session.run_with_iobinding(reader.bindings[self._now])
         self._now = 1 - self._now
-        self._count += 1
-        for k, value in enumerate(step.value[0].tolist()):
-            self._total[k] += value
-        return (step.value[:, 0] if len(self._total) == 1 else step.value).copy()
-
-    def _push_many(self, x: Array) -> Array:
-        session = self.engine.session("chunk")
-        out = np.empty((len(x), len(self._total)), dtype=np.float32)
-        memory = self._memory[self._now]
-        for start in range(0, len(x), ROWS):
-            piece = x[None, start : start + ROWS]
-            values, memory = session.run(None, {"instances": piece, "state": memory})
-            out[start : start + ROWS] = values[0]
-        self._memory[self._now][...] = memory
-        self._count += len(x)
-        self._total = (out.sum(axis=0, dtype=np.float64) + self._total).tolist()
-        return out[:, 0] if len(self._total) == 1 else out
+        values = reader.values.copy()
+        self._count += len(values)
+        for k, column in enumerate(values.T.tolist()):
+            self._total[k] += sum(column)
+        return values[:, 0] if len(self._total) == 1 else values
 
 
-class _Step:
-    """The step graph bound to memory that never moves: nothing is allocated for an instance."""
+class _Reader:
+    """A graph bound to memory that never moves: nothing is allocated for the next instances.
+
+    Parameters
+    ----------
+    engine
+        Whose graph it is.
+    memory
+        Two buffers of what the stream remembers.
+    shape
+        Instances x features, as they will be pushed.
+    """
 
     def __init__(self, engine: Engine, memory: tuple[Array, Array], shape: tuple[int, ...]) -> None:
         from onnxruntime import OrtValue
 
-        self.shapes = (shape, shape[1:])
-        self.session = engine.session("step")
-        self.instance = np.zeros(shape, dtype=np.float32)
-        self.value = np.zeros((1, engine.outputs), dtype=np.float32)
+        self.instances = np.zeros(shape, dtype=np.float32)
+        self.values = np.zeros((len(self.instances), engine.outputs), dtype=np.float32)
+        one = len(self.instances) == 1
+        self.session = engine.session("step" if one else "chunk")
+        read, written = (a if one else a[None] for a in (self.instances, self.values))
         self.bindings = []
         for now in (0, 1):  # what one binding writes, the other reads
             binding = self.session.io_binding()
-            for name, array in (("instance", self.instance), ("state", memory[now])):
-                binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(array))
-            for name, array in (("value", self.value), ("next_state", memory[1 - now])):
-                binding.bind_ortvalue_output(name, OrtValue.ortvalue_from_numpy(array))
+            for port, array in zip(self.session.get_inputs(), (read, memory[now]), strict=True):
+                binding.bind_ortvalue_input(port.name, OrtValue.ortvalue_from_numpy(array))
+            arrays = written, memory[1 - now]
+            for port, array in zip(self.session.get_outputs(), arrays, strict=True):
+                binding.bind_ortvalue_output(port.name, OrtValue.ortvalue_from_numpy(array))
             self.bindings.append(binding)
