@@ -41,7 +41,8 @@ def test_train_predict_evaluate(table, tmp_path, target):
     columns = ["--set-column", "basket", "--target", target]
     trained = json.loads(capnets("train", table, *columns, *QUICK, "-o", run, "--json"))
     assert trained["train_sets"] + trained["test_sets"] == 40
-    capnets("predict", run, table, "-o", out)
+    told = json.loads(capnets("predict", run, table, "-o", out, "--json"))
+    assert told == {"run": str(run), "out": str(out), "sets": 40}
     rows, given = pd.read_parquet(out), pd.read_parquet(table)
     assert sorted(rows["row"]) == list(range(len(given)))
     assert (given["basket"].to_numpy()[rows["row"]] == rows["set"]).all()

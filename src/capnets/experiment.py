@@ -14,7 +14,7 @@ from capnets.models import ModelSpec, SetModel, parameters
 from capnets.runs import Run, RunConfig
 from capnets.sets import Sets
 from capnets.tasks import FUNCTIONS, PROTOCOLS, TaskSets, TaskSpec, make, parse_task
-from capnets.tasks.sentiment import ReviewSets
+from capnets.tasks.sentiment import ReviewSets, ReviewSpec, make_reviews
 from capnets.training.fit import History, fit, make_fabric
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["chosen_sets", "measure_task", "task_of", "train_task"]
 
 Progress = Callable[[dict[str, Any]], None]
+Task = TaskSpec | ReviewSpec | TaskSets | ReviewSets
 
 
 def train_task(
     folder: str | Path,
-    task: TaskSpec | TaskSets | ReviewSets,
+    task: Task,
     model: ModelSpec,
     *,
     recipe: Recipe,
@@ -40,7 +41,7 @@ def train_task(
     progress: Progress | None = None,
     fabric: Fabric | None = None,
 ) -> Run:
-    """Train a network on a set task into a run folder.
+    """Train a network on a task into a run folder; the task is made here if it is not yet.
 
     A finished run is returned as it is when `resume` is given; an unfinished one goes on with the
     same bits as if it had never stopped.
@@ -48,7 +49,7 @@ def train_task(
     With a `fabric` of several processes (see `make_fabric`) the first of them starts the others,
     writes the run and measures it; in the others the run that is returned is not finished.
     """
-    spec = task if isinstance(task, TaskSpec) else task.spec
+    spec = task if isinstance(task, TaskSpec | ReviewSpec) else task.spec
     config = RunConfig(
         model=model,
         recipe=recipe,
@@ -67,7 +68,7 @@ def train_task(
             return run
         began = time.perf_counter()
         fabric.launch()
-        sets = make(task) if isinstance(task, TaskSpec) else task
+        sets = _made(task)
         network, history = _fit(run, sets, fabric=fabric, priors=priors, progress=progress)
         run.write_history(history)
         run.write_weights(network)
@@ -86,13 +87,13 @@ def train_task(
 
 def _fit(
     run: Run,
-    task: TaskSpec | TaskSets | ReviewSets,
+    task: Task,
     *,
     fabric: Fabric,
     priors: Sequence[Prior],
     progress: Progress | None = None,
 ) -> tuple[SetModel, History]:
-    sets = make(task) if isinstance(task, TaskSpec) else task
+    sets = _made(task)
     network = run.config.model.build(run.config.seed)
     history = fit(
         network,
@@ -106,6 +107,12 @@ def _fit(
         fabric=fabric,
     )
     return network, history
+
+
+def _made(task: Task) -> TaskSets | ReviewSets:
+    if isinstance(task, TaskSpec):
+        return make(task)
+    return make_reviews(task) if isinstance(task, ReviewSpec) else task
 
 
 def measure_task(model: SetModel, task: TaskSets | ReviewSets) -> dict[str, Any]:
@@ -123,17 +130,30 @@ def measure_task(model: SetModel, task: TaskSets | ReviewSets) -> dict[str, Any]
 
 def task_of(
     run: Run, *, test_sets: int | None = None, sizes: str | None = None, seed: int | None = None
-) -> TaskSets:
+) -> TaskSets | ReviewSets:
     """The task that a run was trained on, drawn again, with some things changed."""
-    if run.config.data.get("task", {}).get("function") not in FUNCTIONS:
+    task = run.config.data.get("task", {})
+    changes: dict[str, Any] = {"test_sets": test_sets, "sizes": sizes, "seed": seed}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if task.get("function") == "sentiment":
+        return make_reviews(_same_documents(ReviewSpec.from_dict(task), changes))
+    if task.get("function") not in FUNCTIONS:
         raise InputError(f"{run.folder} was not trained on a set task; give the file with the sets")
-    spec = TaskSpec.from_dict(run.config.data["task"])
-    changes: dict[str, Any] = {"test_sets": test_sets, "seed": seed}
+    spec = TaskSpec.from_dict(task)
     if sizes is not None:
         changes["sizes"] = parse_task(spec.name, sizes=sizes).sizes
     # Only the test sets matter from here on: training sets are not drawn again in full.
-    changes["sets"] = 1
-    return make(replace(spec, **{k: v for k, v in changes.items() if v is not None}))
+    return make(replace(spec, **changes, sets=1))
+
+
+def _same_documents(spec: ReviewSpec, changes: dict[str, Any]) -> ReviewSpec:
+    """Refuse to change documents: divided anew, some that were trained on would be tested on."""
+    if changes:
+        raise InputError(
+            f"{', '.join(changes)}: the test documents of {spec.name} are what training left out; "
+            "there are no others to draw"
+        )
+    return spec
 
 
 def chosen_sets(sets: Sets, numbers: str) -> Sets:

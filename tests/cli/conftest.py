@@ -41,6 +41,17 @@ def trained(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def reviewed(tmp_path_factory) -> Path:
+    """A run on documents, made by the command line."""
+    folder = tmp_path_factory.mktemp("reviewed") / "run"
+    command = Command(
+        "train", "sentiment:ted-comments", "--epochs", 2, "-o", folder, log=folder.with_name("log")
+    )
+    assert command.wait() == 0, command.output
+    return folder
+
+
 def speaker(log: Path) -> Say:
     def say(*arguments: object, **how: Any) -> Answer:
         command = Command(*arguments, log=log, **how)

@@ -1,5 +1,6 @@
 """Every command in a process of its own: what people read, and what programs read."""
 
+import html
 import json
 import re
 import subprocess
@@ -83,7 +84,9 @@ class TestTasks:
             "US", "WTri", "US+S", "UC", "TriC", "Mult",
         }  # fmt: skip
         assert found["sources"] == ["digits", "mnist", "fashion-mnist"]
-        assert "unique-sum" in say("tasks").text
+        assert found["documents"]["sources"] == ["womens-clothing", "ted-comments"]
+        assert "unique-sum" in (text := say("tasks").text)
+        assert "sentiment:ted-comments" in text
 
     @pytest.mark.parametrize(
         ("task", "size", "mean"),
@@ -113,6 +116,44 @@ class TestTasks:
         assert "size 6, 8, 10, 12, 14" in text
         assert re.search(r"mean +\d+\.\d+ +28\.\d+", text)
         assert "█" in text
+
+
+class TestReproduce:
+    """What programs read of the commands on the paper."""
+
+    def test_tables(self, say):
+        found = say("reproduce", "--json").json
+        assert {"name": "main-mean", "number": "Table 1"}.items() <= found["tables"][0].items()
+        assert found["groups"]["main"] == ["main-mean", "main-median", "main-deviation"]
+
+    def test_plan(self, say, tmp_path):
+        found = say("reproduce", "table1", "--dry-run", "--json", "-o", tmp_path / "r").json
+        assert (found["runs"], found["done"]) == (11 * 6 * 3, 0)
+        assert found["tables"][0]["entries"] == 11 * 6
+        assert not (tmp_path / "r").exists()
+
+    def test_runs_and_report(self, tmp_path):
+        """Progress goes to standard error: what is read is one document."""
+        results = tmp_path / "r"
+        small = ["main", "--scale", "smoke", "--models", "c-deepset", "--tasks", "US"]
+        found, said = read("reproduce", *small, "-o", results, "--json")
+        assert found == {"results": str(results), "done": 1, "failed": [], "not_done": {}}
+        assert "1/1 c-deepset unique-sum: MSE" in said
+        told, _ = read("report", results, "--json")
+        assert [Path(path).name for path in told["written"]] == [
+            "index.html", "report.md", "report.tex", "report.json",
+        ]  # fmt: skip
+        assert told["runs"] == 1
+        assert {claim["verdict"] for claim in told["claims"]["shared"]} == {"not run"}
+
+
+def read(*arguments):
+    """The document on standard output, and what was said beside it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "capnets", *map(str, arguments)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
 
 
 class TestData:
@@ -222,6 +263,45 @@ class TestWay:
         assert "expected" in answer.text
 
 
+@pytest.mark.data
+@pytest.mark.slow
+class TestDocuments:
+    """The same way with documents."""
+
+    def test_recorded_and_chosen_by_their_number(self, reviewed):
+        config = capnets.load(reviewed).config
+        assert config.data["task"] == {
+            "function": "sentiment", "source": "ted-comments", "embedding": "minilm", "seed": 0,
+        }  # fmt: skip
+        assert (config.model.in_features, config.model.activation) == (384, "identity")
+        assert config.recipe.batch_size == 32  # the recipe for few sets
+
+    def test_said(self, reviewed):
+        log = reviewed.with_name("log").read_text()
+        assert "c-gru on sentiment:ted-comments: epoch 2/2" in log
+        assert "added values" not in log, "nobody knows the exact ones"
+
+    def test_evaluate(self, say, reviewed):
+        found = say("evaluate", reviewed, "--json").json
+        assert found["held-out"] == pytest.approx(capnets.load(reviewed).metrics["held-out"])
+        assert "shared" not in found
+        answer = say("evaluate", reviewed, "--seed", 3)
+        assert (answer.code, "what training left out" in answer.text) == (2, True)
+
+    def test_explain(self, say, reviewed, tmp_path):
+        task = task_of(capnets.load(reviewed))
+        page = tmp_path / "page.html"
+        found = say("explain", reviewed, "--sets", 2, "--html", page, "--json").json[0]
+        sentences = task.sentences(task.test.subset([2]))[0]
+        assert [instance["name"] for instance in found["instances"]] == sentences
+        assert all(html.escape(sentence) in page.read_text() for sentence in sentences)
+
+    def test_labels(self, say):
+        found = say("tasks", "show", "sentiment:ted-comments", "--json").json
+        assert found["rating"]["count"] == found["sentences"]["count"] == 1200
+        assert 0 <= found["rating"]["smallest"] < found["rating"]["largest"] <= 1
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -241,6 +321,10 @@ class TestErrors:
             (["train", "US:digits", "--sets", 10**12], "GB of memory are needed"),
             (["train", "US:digits", "--threads", 0], "Invalid value for '--threads'"),
             (["train", "US:digits", "--hidden", 0], "Invalid value for '--hidden'"),
+            (["train", "sentiment:ted"], "unknown source of documents 'ted': Choices: womens"),
+            (["train", "Sent", "--size", 3, "--sets", 9], "--size, --sets: documents are as many"),
+            (["train", "sentiment", "--embedding", "pca"], "unknown embedding of sentences 'pca'"),
+            (["tasks", "show", "sentiment", "--sets", 9], "--sets: documents are as many"),
             (["tasks", "show", "US", "--size", 0], "sizes must be at least 1"),
             (["models", "--hidden", 0], "hidden must be a whole number"),
             (["evaluate", "nowhere"], "nowhere is not a run: it has no config.json"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from capnets import metrics
 from capnets.errors import InputError
-from capnets.experiment import measure_task, train_task
+from capnets.experiment import measure_task, task_of, train_task
 from capnets.models import ModelSpec
 from capnets.tasks import sentences
 from capnets.tasks.sentences import embed_sentences, split_sentences
@@ -16,7 +16,9 @@ from capnets.tasks.sentiment import (
     ReviewSets,
     ReviewSpec,
     _means,
+    is_sentiment,
     make_reviews,
+    parse_reviews,
     pooled_ridge,
 )
 from capnets.training.recipe import recipe
@@ -106,6 +108,29 @@ def test_specs_refuse_what_is_unknown():
         ReviewSpec("ted-comments", "glove")
     spec = ReviewSpec("womens-clothing", seed=3)
     assert ReviewSpec.from_dict(spec.to_dict()) == spec
+
+
+def test_specs_are_written_as_those_of_images():
+    assert parse_reviews("sentiment") == ReviewSpec("womens-clothing")
+    assert parse_reviews("SENT:Ted-Comments:minilm", seed=3) == ReviewSpec("ted-comments", seed=3)
+    assert not is_sentiment("US:mnist")
+    for wrong, message in (
+        ("sentiment:ted", "unknown source of documents 'ted'"),
+        ("sentiment:ted-comments:glove", "unknown embedding of sentences 'glove'"),
+        ("sentiment:a:b:c", "sentiment:SOURCE:EMBEDDING, not sentiment:a:b:c"),
+    ):
+        with pytest.raises(InputError, match=message):
+            parse_reviews(wrong)
+    with pytest.raises(InputError, match="not negative"):
+        parse_reviews("sentiment", seed=-1)
+
+
+def test_documents_of_a_run_are_never_divided_anew(documents, tmp_path):
+    model = ModelSpec("deepset", in_features=8)
+    run = train_task(tmp_path / "run", documents, model, recipe=recipe("fast", epochs=1))
+    for change in ({"test_sets": 5}, {"sizes": "3"}, {"seed": 1}):
+        with pytest.raises(InputError, match="what training left out"):
+            task_of(run, **change)
 
 
 @pytest.mark.data

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, print_json, print_table
+from capnets.cli.printing import Json, print_json, print_measures, print_table
 from capnets.errors import InputError
 
 __all__ = ["add_to", "evaluate"]
@@ -49,11 +49,7 @@ def evaluate(
     if as_json:
         print_json(result)
         return
-    measures = ["mse", "rmse", "mae", "r2", "accuracy", "added_value_error"]
-    print_table(
-        ["sets", *measures],
-        [(n, *(m[k] for k in measures)) for n, m in result.items() if n != "orders"],
-    )
+    print_measures({name: measured for name, measured in result.items() if name != "orders"})
     if "orders" in result:
         o = result["orders"]
         typer.echo(

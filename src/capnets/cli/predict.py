@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import console
+from capnets.cli.printing import Json, console, print_json
 
 __all__ = ["add_to", "predict"]
 
@@ -18,6 +18,7 @@ def predict(
     out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     threads: Annotated[int, typer.Option(help="Threads of the network's arithmetic.")] = 1,
+    as_json: Json = False,
 ) -> None:
     """Write predictions and what each instance added; a large file is never held as a whole."""
     import torch
@@ -34,6 +35,9 @@ def predict(
             estimator, file, out, force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
+    if as_json:
+        print_json({"run": str(run), "out": str(out), "sets": sets})
+        return
     typer.echo(f"{sets:,} sets are in {out}: one row per instance, with its added value.")
 
 

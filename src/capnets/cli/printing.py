@@ -12,7 +12,22 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Json", "console", "epochs", "print_json", "print_table", "stopping"]
+__all__ = [
+    "Json",
+    "console",
+    "epochs",
+    "loading",
+    "print_json",
+    "print_measures",
+    "print_table",
+    "stopping",
+]
+
+MEASURES = {
+    "MSE": "mse", "MAE": "mae", "R²": "r2", "accuracy": "accuracy",
+    "error of added values": "added_value_error",
+}  # fmt: skip
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -44,6 +59,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     for row in rows:
         table.add_row(*[_text(value) for value in row])
     console().print(table)
+
+
+def print_measures(parts: dict[str, dict[str, float]]) -> None:
+    """A table of what was measured on some parts of a task.
+
+    Documents have no exact added values, and ratings between whole numbers none to round to.
+    """
+    known = all("added_value_error" in measured for measured in parts.values())
+    shown = [label for label in MEASURES if known or label in ("MSE", "MAE", "R²")]
+    print_table(
+        ["test sets", *shown],
+        [(name, *(measured[MEASURES[k]] for k in shown)) for name, measured in parts.items()],
+    )
 
 
 def _text(value: Any) -> str:
@@ -90,6 +118,25 @@ def epochs(
                 typer.echo(
                     f"{title}: epoch {line['epoch']}/{last}, validation error {valid}", err=True
                 )
+
+        yield show
+
+
+@contextmanager
+def loading() -> Iterator[Callable[[str, int, int], None]]:
+    """Progress of making data ready, on standard error: a bar that vanishes, or lines."""
+    from rich.progress import Progress
+
+    terminal = console(stderr=True)
+    with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done)
+            if not terminal.is_terminal:
+                typer.echo(f"{what}: {done:,} of {total:,}", err=True)
 
         yield show
 

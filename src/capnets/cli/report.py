@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from capnets.cli.printing import Json, print_json, print_table
+
 if TYPE_CHECKING:
     from capnets.paper.results import Record
 
@@ -18,9 +20,9 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to. [default: RESULTS/report]")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Write the paper's tables with ours: one HTML page, Markdown, LaTeX and JSON."""
-    from capnets.cli.printing import print_table
     from capnets.paper.results import Results
     from capnets.report.paper import summarise, write_report
     from capnets.report.paper.texts import case_count
@@ -30,6 +32,14 @@ def report(
         records |= Results(folder).read()
     summary = summarise(records)
     paths = write_report(summary, out or results[0] / "report")
+    if as_json:
+        # Of all that is said, what the table below says; everything is in report.json.
+        told = summary.to_dict()
+        print_json(
+            {"written": [str(path) for path in paths], "claims": told["claims"]}
+            | {name: told[name] for name in ("runs", "hours", "failed")}
+        )
+        return
     print_table(
         ["claim of the paper", "here", "cases", "the paper's numbers"],
         [(claim.says, claim.verdict, *case_count(claim)) for claim in summary.claims],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capnets.cli.printing import print_table
+from capnets.cli.printing import Json, print_json, print_table
 
 if TYPE_CHECKING:
     from capnets.paper.plan import Plan
@@ -41,13 +42,14 @@ def reproduce(
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do again what failed.")] = False,
     dry: Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run what stands behind the paper's tables; stop at any time, the same command goes on."""
     from capnets.errors import InputError
     from capnets.paper.plan import make_plan
 
     if not tables:
-        _list_tables()
+        _list_tables(as_json=as_json)
         return
     try:
         numbers = None if seeds is None else [int(seed) for seed in seeds.split(",")]
@@ -56,7 +58,7 @@ def reproduce(
     plan = make_plan(tables, scale=scale, models=_names(models), tasks=_names(tasks), seeds=numbers)
     folder = results or Path("results") / scale
     if dry:
-        _say_plan(plan, folder)
+        _say_plan(plan, folder, as_json=as_json)
         return
     from capnets.cli.watching import watching
     from capnets.paper.runner import reproduce as run
@@ -69,16 +71,24 @@ def reproduce(
                 f"Stopped. What was finished is in {folder}; the same command goes on.", err=True
             )
             raise typer.Exit(130) from None
-    _say_outcome(outcome, folder)
+    _say_outcome(outcome, folder, as_json=as_json)
+    if outcome.wrong:
+        raise typer.Exit(1)
 
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _list_tables() -> None:
+def _list_tables(*, as_json: bool) -> None:
     from capnets.paper.tables import GROUPS, TABLES
 
+    if as_json:
+        rows = [{"name": t.name, "number": t.number, "shows": t.shows} for t in TABLES.values()]
+        print_json(
+            {"tables": rows, "groups": {name: list(group) for name, group in GROUPS.items()}}
+        )
+        return
     print_table(
         ["table", "in the paper", "what it shows"],
         [(t.name, t.number, t.shows) for t in TABLES.values()],
@@ -86,39 +96,57 @@ def _list_tables() -> None:
     typer.echo("Several at once: " + "; ".join(f"{g} ({', '.join(t)})" for g, t in GROUPS.items()))
 
 
-def _say_plan(plan: Plan, folder: Path) -> None:
+def _say_plan(plan: Plan, folder: Path, *, as_json: bool) -> None:
     from capnets.paper.results import Results
 
     there = Results(folder).read() if (folder / "results.json").exists() else {}
+    tables: list[dict[str, Any]] = []
+    for table, entries in plan.tables:
+        keys = {choice.key for entry in entries for choice in entry.needed}
+        tables.append(
+            {
+                "name": table.name,
+                "number": table.number,
+                "entries": len(entries),
+                "runs": len(keys),
+                "done": sum(key in there for key in keys),
+            }
+        )
+    runs, done = len(plan.choices), sum(key in there for key in plan.choices)
+    if as_json:
+        print_json({"results": str(folder), "tables": tables, "runs": runs, "done": done})
+        return
     print_table(
-        ["table", "in the paper", "entries", "runs", "done"],
-        [
-            (t.name, t.number, len(entries), len(keys), sum(key in there for key in keys))
-            for t, entries in plan.tables
-            for keys in [{c.key for entry in entries for c in entry.needed}]
-        ],
+        ["table", "in the paper", "entries", "runs", "done"], [tuple(t.values()) for t in tables]
     )
-    done = sum(key in there for key in plan.choices)
-    typer.echo(f"{len(plan.choices)} runs in all, {done} done.")
+    typer.echo(f"{runs} runs in all, {done} done.")
 
 
-def _say_outcome(outcome: Outcome, folder: Path) -> None:
-    failed = [record for record in outcome.records.values() if record.failure]
+def _say_outcome(outcome: Outcome, folder: Path, *, as_json: bool) -> None:
+    failed = [
+        {
+            "model": getattr(record.choice, "model", None),
+            "task": getattr(record.choice, "task", None),
+            "failure": record.failure,
+            "reason": record.reason,
+        }
+        for record in outcome.records.values()
+        if record.failure
+    ]
+    not_done = Counter(outcome.wrong.values())
+    if as_json:
+        done = len(outcome.records)
+        told = {"results": str(folder), "done": done, "failed": failed, "not_done": not_done}
+        print_json(told)
+        return
     typer.echo(f"{len(outcome.records)} done, in {folder}.")
     if failed:
         print_table(
-            ["failed", "task", "why"],
-            [
-                (getattr(r.choice, "model", "-"), getattr(r.choice, "task", "-"), r.failure)
-                for r in failed
-            ],
+            ["failed", "task", "why"], [(f["model"], f["task"], f["failure"]) for f in failed]
         )
-    for reason in sorted(set(outcome.wrong.values())):
-        count = sum(reason == other for other in outcome.wrong.values())
+    for reason, count in sorted(not_done.items()):
         typer.secho(f"{count} not done: {reason}", fg="red", err=True)
     typer.echo(f"See them beside the paper's: capnets report {folder}")
-    if outcome.wrong:
-        raise typer.Exit(1)
 
 
 def add_to(app: typer.Typer) -> None:

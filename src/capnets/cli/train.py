@@ -1,9 +1,7 @@
-"""`capnets train`: a network on a set task or on a file of sets, into a run folder."""
+"""`capnets train`: a network on a task or on a file of sets, into a run folder."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,16 +22,15 @@ from capnets.cli.files import (
     is_file,
     refuse,
 )
-from capnets.cli.printing import Json, epochs, print_json, print_table, stopping
+from capnets.cli.printing import Json
 from capnets.cli.train_file import file_recipe, train_file
+from capnets.cli.train_task import train_documents, train_images
 from capnets.errors import InputError
 
 __all__ = ["add_to", "train"]
 
-FOR_TASKS = (
-    "size", "sets", "valid_sets", "test_sets", "embedding", "upper_bound", "prior_weight",
-    "devices",
-)  # fmt: skip
+FOR_IMAGES = ("size", "sets", "valid_sets", "test_sets")
+FOR_TASKS = (*FOR_IMAGES, "embedding", "upper_bound", "prior_weight", "consistent", "devices")
 FOR_FILES = (
     "set_column", "target", "features", "categories", "order_column", "group_column",
     "weight_column", "text_column", "missing", "classify", "test_share", "members",
@@ -42,7 +39,9 @@ FOR_FILES = (
 
 def train(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="A task (US, …), or a file of instances.")],
+    source: Annotated[
+        str, typer.Argument(help="A task (US, sentiment, …), or a file of instances.")
+    ],
     model: Annotated[
         str, typer.Option("--model", "-m", help="A name from `capnets models`.")
     ] = "c-gru",
@@ -51,12 +50,18 @@ def train(
         typer.Option("--out", "-o", help="The run folder. [default: runs/TASK-MODEL-SEED]"),
     ] = None,
     size: Annotated[
-        str, typer.Option(help="Instances per set: 10, or 5,10,20, or varying.")
+        str, typer.Option(help="For images: instances per set: 10, or 5,10,20, or varying.")
     ] = "10",
-    sets: Annotated[int, typer.Option(help="Sets to train on.")] = 100_000,
-    valid_sets: Annotated[int, typer.Option(help="Sets to choose the best epoch by.")] = 10_000,
-    test_sets: Annotated[int, typer.Option(help="Sets to measure the result on.")] = 10_000,
-    embedding: Annotated[str | None, typer.Option(help="How images become features.")] = None,
+    sets: Annotated[int, typer.Option(help="For images: sets to train on.")] = 100_000,
+    valid_sets: Annotated[
+        int, typer.Option(help="For images: sets to choose the best epoch by.")
+    ] = 10_000,
+    test_sets: Annotated[
+        int, typer.Option(help="For images: sets to measure the result on.")
+    ] = 10_000,
+    embedding: Annotated[
+        str | None, typer.Option(help="How images or sentences become features.")
+    ] = None,
     set_column: SetColumn = None,
     target: Target = None,
     features: Features = None,
@@ -72,11 +77,16 @@ def train(
     ] = 0.2,
     hidden: Annotated[
         int | None,
-        typer.Option(min=1, help="Hidden dimensions. [default: 32; for files by their size]"),
+        typer.Option(
+            min=1, help="Hidden dimensions. [default: 32; for files and documents by their number]"
+        ),
     ] = None,
     layers: Annotated[
         int | None,
-        typer.Option(min=1, help="Layers of the encoder. [default: 3; for files by their size]"),
+        typer.Option(
+            min=1,
+            help="Layers of the encoder. [default: 3; for files and documents by their number]",
+        ),
     ] = None,
     members: Annotated[
         int | None,
@@ -85,13 +95,14 @@ def train(
     activation: Annotated[
         str | None,
         typer.Option(
-            help="Of added values: abs, identity, softplus. [default: abs; for files identity]"
+            help="Of added values: abs, identity, softplus. "
+            "[default: abs; for files and documents identity]"
         ),
     ] = None,
     recipe: Annotated[
         str | None,
         typer.Option(
-            help="fast, small, or paper (as published). [default: fast; for files by their size]"
+            help="fast, small, or paper. [default: fast; for files and documents by their number]"
         ),
     ] = None,
     n_epochs: Annotated[
@@ -112,6 +123,10 @@ def train(
         float | None, typer.Option(help="Prior: no added value exceeds this.")
     ] = None,
     prior_weight: Annotated[float, typer.Option(help="Weight of the prior.")] = 1.0,
+    consistent: Annotated[
+        float | None,
+        typer.Option(min=0, help="Prior: exchanged neighbours add the same; its weight, say 1."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of start weights, orders and sets.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the network's arithmetic.")] = 1,
     devices: Annotated[
@@ -148,53 +163,38 @@ def train(
         )  # fmt: skip
         return
     refuse(context, FOR_FILES, "for files only, not for a task")
-    from capnets.experiment import train_task
-    from capnets.models import ModelSpec
-    from capnets.tasks import parse_task
-    from capnets.training.fit import make_fabric
-    from capnets.training.priors import UpperBound
-    from capnets.training.recipe import recipe as find_recipe
+    from capnets.tasks.sentiment import is_sentiment
+    from capnets.training.priors import Consistent, Prior, UpperBound
 
-    task = parse_task(
-        source, embedding=embedding, sizes=size, sets=sets,
-        valid_sets=valid_sets, test_sets=test_sets, seed=seed,
-    )  # fmt: skip
-    pictures = task.embedding == "none" and task.source != "digits"
-    network = ModelSpec(
-        model, hidden=hidden or 32, layers=layers or 3, activation=activation or "abs",
-        inputs="pictures" if pictures else "none",
-    )  # fmt: skip
-    how = replace(
-        find_recipe(recipe or "fast", epochs=n_epochs, reshuffle=False if fixed_order else None),
-        **changes,
-    )
-    priors = [] if upper_bound is None else [UpperBound(weight=prior_weight, bound=upper_bound)]
-    folder = out or Path("runs") / f"{task.name.replace(':', '-')}-{model}-{seed}"
-    # What starts the other processes would choose a number of threads, were there none here.
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    fabric = make_fabric(devices)
-    first = fabric.is_global_zero
-    title = f"{model} on {task.name}"
-    with stopping(quiet=not first), epochs(title, how.epochs, quiet=as_json or not first) as show:
-        run = train_task(
-            folder, task, network, recipe=how, seed=seed, priors=priors,
-            resume=resume, force=force, progress=show, fabric=fabric,
-        )  # fmt: skip
-    if not first:
+    priors: list[Prior] = []
+    if upper_bound is not None:
+        priors.append(UpperBound(weight=prior_weight, bound=upper_bound))
+    if consistent is not None:
+        priors.append(Consistent(weight=consistent))
+    if n_epochs is not None:
+        changes["epochs"] = n_epochs
+    if fixed_order:
+        changes["reshuffle"] = False
+    network = {"name": model, "hidden": hidden, "layers": layers, "activation": activation}
+    told: dict[str, Any] = {
+        "network": network,
+        "recipe": recipe,
+        "changes": changes,
+        "priors": priors,
+        "how": {
+            "seed": seed, "out": out, "threads": threads, "devices": devices,
+            "resume": resume, "force": force, "as_json": as_json,
+        },
+    }  # fmt: skip
+    if is_sentiment(source):
+        refuse(context, FOR_IMAGES, "documents are as many and as long as they are")
+        train_documents(source, embedding=embedding, **told)
         return
-    if as_json:
-        print_json({"run": str(run.folder), **run.metrics})
-        return
-    print_table(
-        ["test sets", "MSE", "MAE", "R²", "accuracy", "error of added values"],
-        [
-            (name, m["mse"], m["mae"], m["r2"], m["accuracy"], m["added_value_error"])
-            for name, m in run.metrics.items()
-            if name in ("shared", "held-out")
-        ],
-    )
-    typer.echo(f"The run is in {run.folder} ({run.metrics['train_seconds']} s of training).")
-    typer.echo(f"See what each instance added: capnets explain {run.folder}")
+    drawing = {
+        "embedding": embedding, "sizes": size, "sets": sets, "valid_sets": valid_sets,
+        "test_sets": test_sets,
+    }  # fmt: skip
+    train_images(source, drawing=drawing, **told)
 
 
 def _number(text: str) -> float:

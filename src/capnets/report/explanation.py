@@ -22,8 +22,7 @@ from capnets.runs import Run
 from capnets.sets import Array, Sets
 from capnets.tables import Schema
 from capnets.tables.sources import Source, open_source
-from capnets.tasks import TaskSets
-from capnets.tasks.sentiment import ReviewSets, ReviewSpec, make_reviews
+from capnets.tasks.sentiment import ReviewSets
 
 __all__ = ["METHODS", "Explained", "explain_run"]
 
@@ -158,7 +157,7 @@ def _sets(estimator: SetRegressor | SetClassifier, file: str) -> Sets:
 
 
 def _explain_task(run: Run, numbers: str, method: str, orders: int | None, seed: int) -> Explained:
-    task = _task(run)
+    task = task_of(run)
     chosen = chosen_sets(task.test, numbers)
     averaged = Orders() if orders is None else Orders.random(orders, seed=seed)
     found = _explain(run.model, chosen, method, orders, averaged, seed)
@@ -175,13 +174,6 @@ def _explain_task(run: Run, numbers: str, method: str, orders: int | None, seed:
         "What each picture adds",
         f"{about}, {task.spec.protocol} pictures. The label of a set: {function.formula}.",
     )
-
-
-def _task(run: Run) -> TaskSets | ReviewSets:
-    spec = run.config.data.get("task", {})
-    if spec.get("function") == "sentiment":
-        return make_reviews(ReviewSpec.from_dict(spec))
-    return task_of(run)
 
 
 def _explain(

@@ -16,13 +16,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from capnets.errors import unknown
+from capnets.errors import InputError, unknown
 from capnets.records import Record
 from capnets.sets import Sets, offsets_of
 from capnets.tasks.files import Progress, read
 from capnets.tasks.sentences import embed_sentences, split_sentences
 
-__all__ = ["REVIEWS", "ReviewSets", "ReviewSpec", "make_reviews", "pooled_ridge"]
+__all__ = [
+    "REVIEWS",
+    "ReviewSets",
+    "ReviewSpec",
+    "is_sentiment",
+    "make_reviews",
+    "parse_reviews",
+    "pooled_ridge",
+]
 
 Documents = list[list[str]]
 SHARES = (0.8, 0.1, 0.1)
@@ -71,6 +79,8 @@ class ReviewSpec(Record):
     function: str = "sentiment"
 
     def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"a seed is not negative: {self.seed}")
         for kind, name, choices in (
             ("source of documents", self.source, REVIEWS),
             ("embedding of sentences", self.embedding, ("minilm",)),
@@ -110,6 +120,42 @@ class ReviewSets:
         """The sentences of each document."""
         assert sets.ids is not None
         return [self.documents[int(number)] for number in sets.ids]
+
+
+def is_sentiment(text: str) -> bool:
+    """Whether a text such as `sentiment:ted-comments` names this task.
+
+    >>> is_sentiment("Sent"), is_sentiment("US:mnist")
+    (True, False)
+    """
+    return text.split(":")[0].strip().lower() in ("sentiment", "sent")
+
+
+def parse_reviews(text: str, *, embedding: str | None = None, seed: int = 0) -> ReviewSpec:
+    """The spec that a short text means, written as for tasks on images.
+
+    Parameters
+    ----------
+    text
+        `sentiment`, `sentiment:SOURCE` or `sentiment:SOURCE:EMBEDDING`.
+    embedding
+        Overrules the one in `text`.
+    seed
+        Of the division into training, validation and test documents.
+
+    Examples
+    --------
+    >>> parse_reviews("sentiment:ted-comments").name
+    'sentiment:ted-comments'
+    """
+    _, *rest = text.split(":")
+    if not is_sentiment(text) or len(rest) > 2:
+        raise InputError(
+            f"a task on documents is sentiment, sentiment:SOURCE or sentiment:SOURCE:EMBEDDING, "
+            f"not {text}; sources are {', '.join(REVIEWS)}"
+        )
+    source, written = (part.strip().lower() for part in (*rest, "", "")[:2])
+    return ReviewSpec(source or next(iter(REVIEWS)), embedding or written or "minilm", seed=seed)
 
 
 def make_reviews(spec: ReviewSpec, *, progress: Progress | None = None) -> ReviewSets:
