@@ -1,0 +1,52 @@
+"""What speed should be, beside what it was found to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Goal", "goals"]
+
+PEER = "torch-geometric GRU"
+RECURRENT = ("c-rnn", "c-lstm", "c-gru")
+CAPACITY = (*RECURRENT, "c-deepset")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure and the largest value it should have."""
+
+    what: str
+    limit: float
+    found: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it is as it should be."""
+        return self.found <= self.limit
+
+
+def goals(speed: list[dict[str, Any]], stream: list[dict[str, Any]]) -> Iterator[Goal]:
+    """All goals that these lines can tell something about."""
+    training = {
+        (x["network"], x["batch"]): x["us"]
+        for x in speed
+        if x["part"] == "sets" and x["what"] == "train"
+    }
+    for name, limit in (("c-gru", 1.0), ("c-deepset", 0.6)):
+        for batch in (100, 250, 1000):
+            if (PEER, batch) in training:
+                ratio = training[name, batch] / training[PEER, batch]
+                yield Goal(f"training {name} : {PEER}, batch {batch}", limit, ratio)
+    for name in CAPACITY:
+        ratio = training[name, 100] / training[name, 1000]
+        yield Goal(f"training {name}, a set in batches of 100 : of 1000", 1.5, ratio)
+    for x in speed:
+        if x["part"] == "large" and x["by"] == "engine":
+            limit = 2.0 if x["network"] in RECURRENT else 0.6
+            yield Goal(f"set of 10,000, {x['network']}, us an instance", limit, x["us"])
+    for x in stream:
+        limit = {"one": 30.0, "chunks of 64": 2.0}.get(x.get("how", ""))
+        if limit is not None:
+            yield Goal(f"streamed, {x['how']}, {x['network']}, us an instance", limit, x["us"])

@@ -1,0 +1,215 @@
+"""Training and inference, microseconds per set: this project, its peers, and the machine's limit.
+
+    python benchmarks/speed.py [--rounds 15]
+
+Sets of ten 64-dimensional instances in batches of 100, 250 and 1000, and one set of 10,000. One
+thread; everything takes turns in one process (see turns.py). A training step is prediction, squared
+error, derivatives and one step of AdamW, the same for all. The limit is the floating-point work of
+a network's matrix products at the rate that products of its shapes reach in the same run. Lines are
+appended to benchmarks/speed.jsonl; benchmarks/table.py draws the newest run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from speed_peers import FEATURES, HIDDEN, PEERS
+from torch import Tensor, nn
+from turns import Work, in_turn, record, this_run
+
+from capnets.evaluate import added_values
+from capnets.export import Engine
+from capnets.models import MODELS, AdditiveModel, build
+from capnets.nn.derivatives import by_torch
+from capnets.sets import Sets
+from capnets.training.fit import fit, make_fabric
+from capnets.training.recipe import recipe
+
+RECORDS = Path(__file__).with_suffix(".jsonl")
+SIZE, LARGE = 10, 10_000
+BATCHES = (100, 250, 1000)
+OURS = ("c-rnn", "c-lstm", "c-gru", "c-deepset", "gru", "deepset", "set-transformer")
+CAPACITY = tuple(name for name in MODELS if name.startswith("c-"))
+ON_TORCH = "c-gru on nn.GRU"
+Line = dict[str, Any]
+
+
+def main() -> None:
+    """Measure part after part; a run is stored when it is complete."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    run = this_run()
+    networks, lines = every_network()
+    parts: list[Callable[[], list[Line]]] = [
+        lambda: limits(rounds),
+        *[lambda batch=batch: of_batches(networks, batch, rounds) for batch in BATCHES],
+        lambda: of_fit(max(3, rounds // 3)),
+        lambda: of_large_sets(max(3, rounds // 3)),
+    ]
+    for part in parts:
+        for line in (found := part()):
+            print(*(f"{key} {value}" for key, value in line.items()), sep=", ", flush=True)
+        lines += found
+    record(RECORDS, [{**run, **line} for line in lines])
+
+
+def every_network() -> tuple[dict[str, nn.Module], list[Line]]:
+    """All networks by name, and lines that say which peers are not installed."""
+    networks: dict[str, nn.Module] = {
+        name: build(name, in_features=FEATURES, hidden=HIDDEN, seed=0) for name in OURS
+    }
+    networks[ON_TORCH] = OnTorch(networks["c-gru"])
+    missing = []
+    for name, make in PEERS.items():
+        try:
+            networks[name] = make()
+        except ModuleNotFoundError as error:
+            print(f"{name} is left out: {error.name} is not installed")
+            missing.append({"part": "missing", "network": name, "package": error.name})
+    return networks, missing
+
+
+class OnTorch(nn.Module):
+    """A network of this project with all derivatives left to torch."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The same predictions."""
+        with by_torch():
+            prediction: Tensor = self.network(x)
+        return prediction
+
+
+def limits(rounds: int) -> list[Line]:
+    """Every matrix of a capacity network multiplies every instance: its work, and the rate of it.
+
+    The derivatives take two products more, but for the first matrix only one: nobody asks for those
+    of the instances.
+    """
+    lines = []
+    for name in CAPACITY:
+        matrices = [p for p in build(name, in_features=FEATURES).parameters() if p.ndim == 2]
+        works, work = {}, 0.0
+        for number, matrix in enumerate(matrices):
+            rows = torch.randn(BATCHES[-1] * SIZE, matrix.shape[1])
+            out = torch.empty(len(rows), len(matrix))
+            works[str(number)] = product(rows, matrix.detach().t(), out)
+            work += 2e-3 * matrix.numel()  # thousands of operations per instance
+        took = sum(in_turn(works, rounds=rounds).values())  # microseconds per instance
+        training = took * (3 - matrices[0].numel() * 2e-3 / work)
+        lines.append({
+            "part": "limit", "network": name, "gigaflops": round(work / took, 1),
+            "infer": round(took * SIZE, 2), "train": round(training * SIZE, 2),
+            "instance": round(took, 3),
+        })  # fmt: skip
+    return lines
+
+
+def product(rows: Tensor, matrix: Tensor, out: Tensor) -> Work:
+    """A matrix product and nothing else."""
+    return Work(lambda: torch.mm(rows, matrix, out=out), pieces=len(rows), calls=5)
+
+
+def of_batches(networks: dict[str, nn.Module], batch: int, rounds: int) -> list[Line]:
+    """Training and inference of all networks on batches of one size."""
+    x, y = torch.randn(batch, SIZE, FEATURES), torch.randn(batch, 1)
+    sets = Sets.from_arrays(x.numpy())
+    calls = BATCHES[-1] // batch
+    training = {
+        name: Work(training_step(network, x, y), batch, calls) for name, network in networks.items()
+    }
+    inference = {
+        name: Work(predicting(network, x), batch, calls) for name, network in networks.items()
+    }
+    for name in OURS:
+        engine = Engine(build(name, in_features=FEATURES, hidden=HIDDEN, seed=0))
+        inference[f"{name}, ONNX Runtime"] = Work(
+            lambda engine=engine: engine.predict(sets), batch, calls
+        )
+    return [
+        {"part": "sets", "what": what, "batch": batch, "network": name, "us": round(us, 2)}
+        for what, works in (("train", training), ("infer", inference))
+        for name, us in in_turn(works, rounds=rounds).items()
+    ]
+
+
+def training_step(network: nn.Module, x: Tensor, y: Tensor) -> Callable[[], None]:
+    """One step of training."""
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True)
+
+    def step() -> None:
+        error = (network(x) - y).square().mean()
+        optimizer.zero_grad()
+        error.backward()
+        optimizer.step()
+
+    return step
+
+
+def predicting(network: nn.Module, x: Tensor) -> Callable[[], None]:
+    """One prediction."""
+
+    @torch.inference_mode()
+    def predict() -> None:
+        network(x)
+
+    return predict
+
+
+def of_fit(rounds: int) -> list[Line]:
+    """Training as users have it: orders drawn, batches gathered, gradients clipped."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20_000, SIZE, FEATURES)).astype(np.float32)
+    sets = Sets.from_arrays(x, rng.normal(size=len(x)))
+    fabric = make_fabric()
+    works = {}
+    for name in ("c-gru", "c-deepset"):
+        for batch in BATCHES:
+            model = build(name, in_features=FEATURES, seed=0)
+            how = recipe("fast", epochs=1, batch_size=batch)
+            works[name, batch] = Work(
+                lambda model=model, how=how: fit(model, sets, recipe=how, fabric=fabric), len(sets)
+            )
+    return [
+        {"part": "fit", "network": name, "batch": batch, "us": round(us, 2)}
+        for (name, batch), us in in_turn(works, rounds=rounds).items()
+    ]
+
+
+def of_large_sets(rounds: int) -> list[Line]:
+    """The added values of one large set, microseconds per instance."""
+    x = np.random.default_rng(0).normal(size=(LARGE, FEATURES)).astype(np.float32)
+    sets = Sets.from_arrays([x])
+    works = {}
+    for name in CAPACITY:
+        model = build(name, in_features=FEATURES, seed=0).eval()
+        assert isinstance(model, AdditiveModel)
+        engine = Engine(model)
+        works[name, "engine"] = Work(lambda engine=engine: engine.added_values(sets), LARGE)
+        works[name, "torch"] = Work(lambda model=model: added_values(model, sets), LARGE)
+        works[name, "nn"] = Work(lambda model=model: natively(model, sets), LARGE)
+    return [
+        {"part": "large", "network": name, "by": by, "us": round(us, 3)}
+        for (name, by), us in in_turn(works, rounds=rounds).items()
+    ]
+
+
+def natively(model: AdditiveModel, sets: Sets) -> None:
+    """Added values by the cells of torch."""
+    with by_torch():
+        added_values(model, sets)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Draws benchmarks/README.md from the newest lines of speed.jsonl and stream.jsonl.
+
+python benchmarks/table.py
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from goals import goals
+from turns import newest
+
+from capnets.atomic import write_text
+
+HERE = Path(__file__).parent
+BATCHES = (100, 250, 1000)
+HEAD = """\
+# Speed
+
+Drawn by `make bench` from the lines of `speed.jsonl` and `stream.jsonl` (the newest run of each).
+Microseconds of processor time, one thread, median over rounds in which everything takes turns:
+ratios within one run are what counts, since other processes slow all of it down. Sets have ten
+instances of 64 features, networks 32 hidden dimensions and the paper's encoder and decoder;
+torchmil's ABMIL ends in a linear layer of its own.
+"""
+SCRIPTS = """
+## All benchmarks
+
+`make bench` runs {short} and `table.py`, in less than ten minutes. The
+others take longer and are run by name; the first lines of each say how.
+
+| script | what it measures |
+|---|---|"""
+#: What `make bench` runs; see the Makefile.
+SHORT = ("speed.py", "stream.py", "ingest.py")
+Line = dict[str, Any]
+
+
+def main() -> None:
+    """Draw the page."""
+    speed, stream = newest(HERE / "speed.jsonl"), newest(HERE / "stream.jsonl")
+    parts = [HEAD]
+    if speed and stream:
+        parts += [_about("speed.py", speed[0]), _about("stream.py", stream[0])]
+        parts += _goals(speed, stream)
+    if speed:
+        parts += [*_sets(speed, "train"), *_sets(speed, "infer"), *_fit(speed), *_large(speed)]
+    if stream:
+        parts += _streams(stream)
+    parts += _scripts()
+    write_text(HERE / "README.md", "\n".join(parts) + "\n")
+
+
+def _about(script: str, line: Line) -> str:
+    libraries = ", ".join(f"{name} {number}" for name, number in line["versions"].items())
+    return (
+        f"- `{script}`: {line['began']}, load before {line['load_before']} on "
+        f"{line['cores']} cores; {libraries}"
+    )
+
+
+def _goals(speed: list[Line], stream: list[Line]) -> list[str]:
+    rows = [
+        f"| {g.what} | {g.limit:g} | {g.found:.2f} | {'met' if g.met else '**not met**'} |"
+        for g in goals(speed, stream)
+    ]
+    return ["\n## Goals\n", "| | at most | found | |", "|---|---|---|---|", *rows]
+
+
+def _sets(lines: list[Line], what: str) -> list[str]:
+    title = {"train": "Training", "infer": "Inference"}[what]
+    found = {
+        (x["network"], x["batch"]): x["us"]
+        for x in lines
+        if x["part"] == "sets" and x["what"] == what
+    }
+    limits = {x["network"]: x for x in lines if x["part"] == "limit"}
+    rows = []
+    for name in dict.fromkeys(name for name, _ in found):
+        limit = f"{limits[name][what]:.1f}" if name in limits else ""
+        figures = " | ".join(f"{found[name, batch]:.1f}" for batch in BATCHES)
+        rows.append(f"| {name} | {figures} | {limit} |")
+    missing = [
+        f"| {x['network']} | {x['package']} is not installed | | | |"
+        for x in lines
+        if x["part"] == "missing"
+    ]
+    rates = ", ".join(f"{x['gigaflops']:.0f} ({name})" for name, x in limits.items())
+    return [
+        f"\n## {title}, microseconds per set\n",
+        f"Limit: the work of the matrix products at the rate measured in this run, {rates} "
+        "thousand million operations a second.\n",
+        "| network | batch 100 | 250 | 1000 | limit |",
+        "|---|---|---|---|---|",
+        *rows,
+        *missing,
+    ]
+
+
+def _fit(lines: list[Line]) -> list[str]:
+    found = {(x["network"], x["batch"]): x["us"] for x in lines if x["part"] == "fit"}
+    rows = [
+        f"| {name} | " + " | ".join(f"{found[name, batch]:.1f}" for batch in BATCHES) + " |"
+        for name in dict.fromkeys(name for name, _ in found)
+    ]
+    return [
+        "\n## Training by `fit`, microseconds per set\n",
+        "An epoch of 20,000 sets with everything that belongs to it: start weights, orders drawn, "
+        "batches gathered, gradients clipped.\n",
+        "| network | batch 100 | 250 | 1000 |",
+        "|---|---|---|---|",
+        *rows,
+    ]
+
+
+def _large(lines: list[Line]) -> list[str]:
+    found = {(x["network"], x["by"]): x["us"] for x in lines if x["part"] == "large"}
+    limits = {x["network"]: x["instance"] for x in lines if x["part"] == "limit"}
+    rows = []
+    for name in dict.fromkeys(name for name, _ in found):
+        figures = " | ".join(f"{found[name, by]:.2f}" for by in ("engine", "torch", "nn"))
+        rows.append(f"| {name} | {figures} | {limits[name]:.2f} |")
+    return [
+        "\n## Added values of one set of 10,000, microseconds per instance\n",
+        "| network | Engine (ONNX Runtime) | torch | torch's own cells | limit |",
+        "|---|---|---|---|---|",
+        *rows,
+    ]
+
+
+def _streams(lines: list[Line]) -> list[str]:
+    found = {(x["network"], x["how"]): x["us"] for x in lines if x["part"] == "stream"}
+    ways = list(dict.fromkeys(how for _, how in found))
+    rows = [
+        f"| {name} | " + " | ".join(f"{found[name, how]:.2f}" for how in ways) + " |"
+        for name in dict.fromkeys(name for name, _ in found)
+    ]
+    [endless] = [x for x in lines if x["part"] == "endless"]
+    return [
+        "\n## Streams, microseconds per instance\n",
+        f"| network | {' | '.join(ways)} |",
+        "|---" * (len(ways) + 1) + "|",
+        *rows,
+        f"\nOne {endless['network']} stream of {endless['instances']:,} instances: largest "
+        f"resident memory {endless['peak_mb_after_first']} MB after the first hundred thousand, "
+        f"{endless['peak_mb_at_end']} MB at the end.",
+    ]
+
+
+def _scripts() -> list[str]:
+    """One line for every script: the first of its own documentation."""
+    rows = []
+    for path in sorted(HERE.rglob("*.py")):
+        source = path.read_text()
+        if "__main__" in source:  # the others are parts of these
+            about, *_ = (ast.get_docstring(ast.parse(source)) or "").splitlines() or [""]
+            rows.append(f"| `{path.relative_to(HERE).as_posix()}` | {about} |")
+    return [SCRIPTS.format(short=", ".join(f"`{name}`" for name in SHORT)), *rows]
+
+
+if __name__ == "__main__":
+    main()
