@@ -43,8 +43,8 @@ READINGS = 8
 READERS = {
     "patches": ("patches", 10, False, 1),
     "convolutions": ("none", 5, False, 1),
-    "convolutions, warped": ("none", 12, True, 1),
-    "convolutions, warped, 8 readings": ("none", 12, True, READINGS),
+    "convolutions, warped": ("none", 8, True, 1),
+    "convolutions, warped, 8 readings": ("none", 8, True, READINGS),
 }
 
 

@@ -50,7 +50,7 @@ RECIPES = {
     "patches": Recipe(epochs=20),
     "pictures": Recipe(epochs=8, learning_rate=2e-3),
     "warped": Recipe(epochs=8, learning_rate=2e-3),
-    "taught": Recipe(epochs=10, batch_size=125, learning_rate=3e-3),
+    "taught": Recipe(epochs=8, batch_size=125, learning_rate=3e-3),
     "tuned": Recipe(epochs=1, learning_rate=5e-4, start="torch", scale=False),
 }
 

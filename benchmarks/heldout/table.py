@@ -1,0 +1,126 @@
+"""The held-out study as Markdown, and its figure.
+
+    python benchmarks/heldout/table.py [--figure docs/images/held-out.png]
+
+Everything comes from records.jsonl beside this file; C-GRU on patches from results/full.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data import records
+
+from capnets.tasks.functions import find_function
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FULL = Path(__file__).parents[2] / "results/full/records.jsonl"
+TASKS = ("US", "WTri", "US+S")
+JUDGED = {
+    "given": "as it is", "orders": "8 orders", "readings": "8 warped readings", "both": "both"
+}  # fmt: skip
+
+
+def main() -> None:
+    """Print both tables; draw the figure where asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--figure", type=Path)
+    given = parser.parse_args()
+    lines = records()
+    limits(lines)
+    networks(lines)
+    if given.figure:
+        draw(lines, given.figure)
+
+
+def limits(lines: list[dict[str, Any]]) -> None:
+    """Readers, and what their confusions cost: classes told, mean label."""
+    print("| reader | digits confused |" + "".join(f" {t}: told | mean |" for t in TASKS))
+    print("|---|---|" + "---|---|" * len(TASKS))
+    chosen = [line for line in lines if line["kind"] == "limit"]
+    for name in dict.fromkeys(line["reader"] for line in chosen):
+        of = {line["task"]: line for line in chosen if line["reader"] == name}
+        confused = next(iter(of.values()))["confused"]
+        cells = [f" {of[t]['told']:.2f} | {of[t]['mean']:.2f} |" for t in TASKS]
+        print(f"| {name} | {confused:.2%} |" + "".join(cells))
+    print()
+
+
+def networks(lines: list[dict[str, Any]]) -> None:
+    """Networks trained from set labels, in every way they were judged in."""
+    print("| task | cut | network | sets | epochs |", " | ".join(JUDGED.values()), end=" ")
+    print("| error of added values | seconds |")
+    print("|---|---|---|---|---|" + "---|" * (len(JUDGED) + 2))
+    for line in c_gru():
+        print(
+            f"| {line['task']} | test | patches, C-GRU | 100,000 | 30 | {line['mse']:.3f} | | | "
+            f"| {line['values']:.3f} | |"
+        )
+    for line in lines:
+        if line["kind"] == "network":
+            errors = [f"{line[k]:.3f}" if k in line else "" for k in JUDGED]
+            print(
+                f"| {line['task']} | {line['cut']} | {line['way']} | {line['sets']:,} "
+                f"| {line['epochs']} | {' | '.join(errors)} | {line['added_value_error']:.3f} "
+                f"| {line['seconds']:.0f} |"
+            )
+
+
+def c_gru() -> list[dict[str, Any]]:
+    """C-GRU on patches, from the reproduction at full scale."""
+    found = []
+    for text in FULL.read_text().splitlines():
+        line = json.loads(text)
+        choice, metrics = line["choice"], line["metrics"]
+        if choice["model"] == "c-gru" and choice["sizes"] == [10] and not choice["priors"]:
+            for task in TASKS:
+                if find_function(task).name == choice["task"] and "held-out" in metrics:
+                    held = metrics["held-out"]
+                    values = held["added_value_error"]
+                    found.append({"task": task, "mse": held["mse"], "values": values})
+    return found
+
+
+def draw(lines: list[dict[str, Any]], path: Path) -> None:
+    """Error against confused digits: what readers reach, and what networks reach without labels."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3.8), layout="constrained")
+    for axes, task in zip(figure.subplots(1, len(TASKS), sharex=True), TASKS, strict=True):
+        panel(axes, [line for line in lines if line["task"] == task])
+        axes.set_title(task)
+        axes.set_xlabel("digits confused (%)")
+    figure.axes[0].set_ylabel("MSE on sets of unseen images")
+    figure.axes[0].legend(fontsize=7.5, frameon=False, loc="upper left")
+    figure.savefig(path, dpi=130)
+
+
+def panel(axes: Axes, lines: list[dict[str, Any]]) -> None:
+    """One task."""
+    noise = [(100 * line["confused"], line["told"]) for line in lines if line["kind"] == "noise"]
+    if noise:
+        axes.plot(*zip(*sorted(noise), strict=True), color="0.7", label="random classes for some")
+    readers = [line for line in lines if line["kind"] == "limit"]
+    at = [100 * line["confused"] for line in readers]
+    axes.plot(at, [r["told"] for r in readers], "o", mfc="none", color="C0",
+              label="readers taught with classes: most probable")  # fmt: skip
+    axes.plot(at, [r["mean"] for r in readers], "o", color="C0", label="the same: mean label")
+    trained = [line for line in lines if line["kind"] == "network" and line["cut"] == "test"]
+    for number, line in enumerate(trained):
+        averaged = line.get("both", line["orders"])
+        axes.axhline(averaged, color=f"C{number + 1}", lw=1.2, ls="--",
+                     label=f"set labels only: {line['way']}")  # fmt: skip
+    axes.set_xlim(0.15, 2)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
+    axes.minorticks_off()
+
+
+if __name__ == "__main__":
+    main()
