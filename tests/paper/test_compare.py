@@ -13,6 +13,7 @@ from capnets.paper.published import effectiveness as published
 from capnets.paper.published import interpretability
 from capnets.paper.results import Record
 from capnets.paper.scales import find_scale
+from capnets.report.paper.texts import case_count, progress_of
 
 FULL = replace(find_scale("full"), seeds=(0,))
 
@@ -69,10 +70,15 @@ def test_held_out_numbers_never_enter_the_comparison():
 
 @pytest.mark.parametrize(("times", "verdict"), [(1.0, "equal"), (0.5, "better"), (2.0, "worse")])
 def test_verdicts(times, verdict):
-    table = compare(as_printed(times), protocol="shared").tables["main-mean"]
+    tables = compare(as_printed(times), protocol="shared").tables
+    table = tables["main-mean"]
     assert {s.verdict for s in table.printed if s.entry.task != "Sent"} == {verdict}
     # Our documents are others: no verdict, whatever the numbers are.
     assert {s.verdict for s in table.printed if s.entry.task == "Sent"} == {None}
+    # Nor for deviations over orders: the paper's are of something else.
+    orders = tables["order-statistics"].printed
+    assert {s.verdict for s in orders if s.entry.column == "stdev"} == {None}
+    assert {s.verdict for s in orders if s.entry.column == "median"} == {"equal"}
 
 
 def test_our_own_networks_change_no_claim_and_get_no_verdict():
@@ -134,6 +140,42 @@ def test_the_largest_scale_with_records_is_shown():
     assert compare(found(low, high), protocol="shared").tables["main-mean"].scale.name == "full"
     counted = claims(found(low))["best"]
     assert counted.verdict == "does not hold so far at scale small"
+    assert case_count(counted) == ("0 of 1 (5 when all is run)", "4 of 5")
+
+
+def test_runs_shared_with_the_main_table_do_not_hide_a_smaller_experiment():
+    small, full = find_scale("small"), find_scale("full")
+    shared = record(full.cell("c-gru", "WTri"), {"shared": {"mse": 1.0}})  # also: sets of ten
+    other = [replace(small.cell("c-gru", "WTri"), sizes=(n,)) for n in (10, 40)]
+    records = found(shared) | with_errors(other, (2.0, 3.0))
+    tables = compare(records, protocol="shared").tables
+    assert tables["larger-sets"].scale.name == "small"
+    assert [tables["larger-sets"].ours("c-gru", n) for n in ("10", "40")] == [2.0, 3.0]
+    assert tables["main-mean"].scale.name == "full"
+    # Begun at full scale, it is of that scale; alone, the shared run is better than nothing.
+    begun = record(replace(full.cell("gru", "WTri"), sizes=(20,)), {"shared": {"mse": 4.0}})
+    table = compare(records | found(begun), protocol="shared").tables["larger-sets"]
+    assert {s.ours for s in table.shown if s.ours} == {1.0, 4.0}
+    assert compare(found(shared), protocol="shared").tables["larger-sets"].done == 1
+
+
+def test_smaller_experiments_get_no_verdict():
+    small = find_scale("small")
+    records = with_errors([small.cell("c-gru", "US")], [0.1])
+    shown = compare(records, protocol="shared").tables["main-mean"].by_place["c-gru", "US"]
+    assert (shown.ours, shown.entry.published, shown.verdict) == (0.1, 0.25, None)
+
+
+def test_missing_seeds_are_told():
+    one = with_errors([FULL.cell("c-gru", "US")], [1.0])
+    table = compare(one, protocol="shared").tables["main-mean"]
+    assert (table.by_place["c-gru", "US"].done, table.by_place["c-gru", "US"].wanted) == (1, 3)
+    assert "1 of 60 entries run (scale full), 0 of 6 for networks" in progress_of(table)
+    assert progress_of(table).endswith("1 of them with fewer than 3 seeds.")
+    other = with_errors([replace(FULL.cell("c-gru", "US"), seed=9)], [1.0])
+    table = compare(one | other, protocol="shared").tables["main-mean"]
+    assert (table.by_place["c-gru", "US"].done, table.by_place["c-gru", "US"].wanted) == (2, 4)
+    assert table.by_place["gru", "US"].wanted == 3
 
 
 def test_nothing_to_compare_is_told():

@@ -81,7 +81,7 @@ def test_our_own_networks_are_told_apart(report):
         page.count('<tr class="beyond"><th scope="row">C-DeepSet<small>not in the paper') > tables
     )
     assert latex.count("\\midrule\nC-DeepSet &") == tables - 1
-    assert "50 of 60 entries run (scale smoke, 300 sets), and 5 of 6 of networks that" in text
+    assert "50 of 60 entries run (scale smoke, 300 sets), 5 of 6 for networks that" in text
 
 
 def test_the_page_needs_no_other_file(report):

@@ -33,7 +33,7 @@ class Shown:
     deviation
         Over the seeds; None: a single seed, or a curve.
     done, wanted
-        How many of its runs gave a number, and how many there are.
+        How many of its runs gave a number, and how many its scale asks for (or there are).
     failures
         What kept the others from it, if anything did.
     verdict
@@ -136,18 +136,20 @@ class Comparison:
 
 
 def compare(records: Mapping[str, Record], *, protocol: str) -> Comparison:
-    """Every table of the paper beside what was found, each at the largest scale with records.
+    """Every table of the paper beside what was found, each at one scale: the largest begun.
 
-    All seeds count that were run, also those that the scale does not ask for.
+    All seeds count that were run, also those that the scale does not ask for. Runs that a table
+    shares with the main table do not begin it: a few of them would hide a smaller experiment that
+    was done completely.
     """
     if not records:
         raise InputError("there are no records to compare with the paper; run something first")
     cells = [record.choice for record in records.values() if isinstance(record.choice, Cell)]
-    seeds = tuple(sorted({cell.seed for cell in cells})) or (0,)
+    seeds = tuple(sorted({cell.seed for cell in cells}))
     compared = {}
     for table in TABLES.values():
         scale, entries = _at_scale(table, seeds, records)
-        shown = tuple(_show(entry, table, records, protocol) for entry in entries)
+        shown = tuple(_show(entry, table, scale, records, protocol) for entry in entries)
         compared[table.name] = Compared(table, scale, protocol, shown)
     return Comparison(protocol, compared)
 
@@ -156,14 +158,27 @@ def _at_scale(
     table: Table, seeds: tuple[int, ...], records: Mapping[str, Record]
 ) -> tuple[Scale, tuple[Entry, ...]]:
     largest_first = sorted(SCALES.values(), key=lambda scale: -scale.sets)
+    begun: list[tuple[Scale, tuple[Entry, ...]]] = []
     for scale in largest_first:
-        entries = table.entries(replace(scale, seeds=seeds))
-        if any(choice.key in records for entry in entries for choice in entry.choices):
-            return scale, entries
-    return largest_first[0], table.entries(largest_first[0])
+        # Those that were run come first: what needs one seed only takes the first.
+        every = replace(scale, seeds=(*seeds, *(s for s in scale.seeds if s not in seeds)))
+        entries = table.entries(every)
+        keys = _keys(entries)
+        if not keys & records.keys():
+            continue
+        begun.append((scale, entries))
+        if (keys - _keys(TABLES["main-mean"].entries(every)) or keys) & records.keys():
+            return begun[-1]
+    return begun[0] if begun else (largest_first[0], table.entries(largest_first[0]))
 
 
-def _show(entry: Entry, table: Table, records: Mapping[str, Record], protocol: str) -> Shown:
+def _keys(entries: Iterable[Entry]) -> set[str]:
+    return {choice.key for entry in entries for choice in entry.choices}
+
+
+def _show(
+    entry: Entry, table: Table, scale: Scale, records: Mapping[str, Record], protocol: str
+) -> Shown:
     values, failures = _values(entry, entry.choices, records, protocol)
     others, more_failures = _values(entry, entry.minus, records, protocol)
     ours: float | tuple[float, ...] | None = None
@@ -185,10 +200,12 @@ def _show(entry: Entry, table: Table, records: Mapping[str, Record], protocol: s
         ours,
         deviation,
         done=len(values) + len(others),
-        wanted=len(entry.needed),
+        wanted=sum(
+            choice.key in records or getattr(choice, "seed", 0) in scale.seeds
+            for choice in entry.needed
+        ),
         failures=tuple(dict.fromkeys(failures + more_failures)),
-        # The paper has no numbers for held-out images: its own are never held against them.
-        verdict=_verdict(entry, table, ours) if protocol == "shared" else None,
+        verdict=_verdict(entry, table, ours) if _comparable(table, scale, protocol) else None,
     )
 
 
@@ -206,6 +223,15 @@ def _values(
         if entry.reading.metric in metrics:
             values.append(entry.reading.of(metrics))
     return values, failures
+
+
+def _comparable(table: Table, scale: Scale, protocol: str) -> bool:
+    """Whether the printed numbers are a measure for ours.
+
+    The paper has none for held-out images, and none for experiments smaller than its own, but for
+    what does not depend on their size (parameters, statistics of labels).
+    """
+    return protocol == "shared" and (scale.name == "full" or table.better is None)
 
 
 def _verdict(entry: Entry, table: Table, ours: float | tuple[float, ...] | None) -> Verdict | None:

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from capnets.report.paper import texts
 from capnets.report.paper.figures import draw
-from capnets.report.paper.summary import PROTOCOLS, Summary
+from capnets.report.paper.summary import PROTOCOLS, SCALES, Summary
 
 __all__ = ["to_html"]
 
@@ -31,6 +31,7 @@ def to_html(summary: Summary) -> str:
         summary=summary,
         protocols=PROTOCOLS,
         not_in_the_paper=texts.NOT_IN_THE_PAPER,
+        scales=SCALES,
         draw=draw,
         zip=zip,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from capnets.paper.compare import Compared, Shown
-from capnets.report.paper.summary import PROTOCOLS, Summary
+from capnets.report.paper.summary import PROTOCOLS, SCALES, Summary
 from capnets.report.paper.texts import (
     NOT_IN_THE_PAPER,
     case_count,
@@ -31,6 +31,7 @@ def to_markdown(summary: Summary) -> str:
     ]
     for protocol, meaning in PROTOCOLS.items():
         parts.append(f"**{protocol}**: {meaning}")
+    parts += ["## What was run", SCALES]
     for section in summary.sections:
         table = section.shared.table
         parts += [f"## {table.number}: {table.title}", table.shows, progress_of(section.shared)]

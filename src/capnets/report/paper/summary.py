@@ -16,7 +16,7 @@ from capnets.paper.published.inconsistencies import INCONSISTENCIES
 from capnets.paper.results import Record
 from capnets.paper.scales import PAPER_SETS
 
-__all__ = ["PROTOCOLS", "Failed", "Recipe", "Section", "Summary", "summarise"]
+__all__ = ["PROTOCOLS", "SCALES", "Failed", "Recipe", "Section", "Summary", "summarise"]
 
 PROTOCOLS: Mapping[str, str] = {
     "shared": "Test sets are new sets of images that training sets are drawn from, too. The paper "
@@ -25,6 +25,15 @@ PROTOCOLS: Mapping[str, str] = {
     "held-out": "Test sets are drawn from images that no training set contains: what one would "
     "meet in use. The paper has no such numbers, so these stand for themselves.",
 }
+
+
+SCALES = (
+    "Numbers of entries that have a result. A table is of one scale, the largest that was begun: "
+    "full is the paper’s size, small a tenth of its sets, smoke only shows that everything runs. "
+    "Every scale has a results folder of its own; a report on several folders "
+    "(capnets report results/full results/small) shows what the first lacks at the scale of the "
+    "second, and never two scales in one table."
+)
 
 
 @dataclass(frozen=True)

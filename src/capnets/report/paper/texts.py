@@ -27,11 +27,15 @@ NOT_IN_THE_PAPER = "not in the paper"
 def number(value: float | None) -> str:
     """A number with as many digits as the paper would print.
 
-    >>> number(0.1849), number(407.158), number(15681.0), number(None)
-    ('0.18', '407.2', '15,681', '–')
+    Two decimals, as few as the paper has, unless they would say nothing.
+
+    >>> number(0.1849), number(407.158), number(15681.0), number(0.00257), number(None)
+    ('0.18', '407.2', '15,681', '0.003', '–')
     """
     if value is None:
         return DASH
+    if 0.0001 <= abs(value) < 0.005:
+        return f"{value:.1g}"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
@@ -79,8 +83,9 @@ def progress_of(compared: Compared) -> str:
     partly = sum(0 < s.done < s.wanted for s in compared.shown)
     text = f"{entry_count(compared.printed)} entries run ({sizes})"
     if compared.beyond:
-        text += f", and {entry_count(compared.beyond)} of networks that the paper does not have"
-    return text + (f"; {partly} of them not yet with all seeds." if partly else ".")
+        text += f", {entry_count(compared.beyond)} for networks that the paper does not have"
+    fewer = f"; {partly} of them with fewer than {len(scale.seeds)} seeds" if partly else ""
+    return f"{text}{fewer}."
 
 
 def entry_count(entries: Sequence[Shown]) -> str:
@@ -90,5 +95,9 @@ def entry_count(entries: Sequence[Shown]) -> str:
 
 def case_count(claim: Claim) -> tuple[str, str]:
     """In how many cases a claim holds here and in the paper."""
-    ours = f"{claim.ours.holds} of {claim.ours.cases}" if claim.ours.cases else DASH
-    return ours, f"{claim.paper.holds} of {claim.paper.cases}"
+    ours, paper = (
+        f"{c.holds} of {c.cases}" if c.cases else DASH for c in (claim.ours, claim.paper)
+    )
+    if 0 < claim.ours.cases < claim.wanted:
+        ours += f" ({claim.wanted} when all is run)"
+    return ours, paper
