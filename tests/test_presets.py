@@ -8,7 +8,7 @@ from capnets.errors import InputError
 from capnets.models import ModelSpec
 from capnets.sets import Sets
 from capnets.training.ensemble import fit_members
-from capnets.training.presets import preset_for
+from capnets.training.presets import PRESETS, preset_for
 from capnets.training.recipe import RECIPES, recipe
 
 
@@ -79,5 +79,10 @@ def test_features_are_blanked_below_two_sets_per_feature():
 
 
 def test_every_preset_names_a_recipe():
-    for sets, features in ((50, 10), (50, 100), (10_000, 10)):
-        assert preset_for(sets, features).recipe in RECIPES
+    for preset in PRESETS.values():
+        assert preset.recipe in RECIPES
+
+
+def test_networks_grow_with_the_number_of_sets():
+    chosen = [preset_for(sets, 40) for sets in (999, 1000, 4999, 5000)]
+    assert chosen == [PRESETS[name] for name in ("small", "medium", "medium", "large")]

@@ -24,14 +24,11 @@ from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
 from capnets.tables import Columns, Schema, hold_out
 from capnets.training.ensemble import fit_members
-from capnets.training.presets import Preset, preset_for
+from capnets.training.presets import SOME_SETS, Preset, preset_for
 from capnets.training.recipe import Recipe
 from capnets.training.recipe import recipe as find_recipe
 
 __all__ = ["SetEstimator"]
-
-#: With fewer sets than this nothing is held out for early stopping unless asked for.
-ENOUGH_TO_HOLD_OUT = 1000
 
 
 class SetEstimator(BaseEstimator):  # type: ignore[misc]
@@ -199,7 +196,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         wanted = self.early_stopping
         if wanted not in (True, False, "auto"):
             raise InputError(f"early_stopping must be True, False or 'auto', not {wanted!r}")
-        if wanted is False or (wanted == "auto" and len(sets) < ENOUGH_TO_HOLD_OUT):
+        if wanted is False or (wanted == "auto" and len(sets) < SOME_SETS):
             return sets, None
         return hold_out(
             sets,

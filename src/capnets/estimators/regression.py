@@ -39,7 +39,7 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         Another number of epochs than the recipe's.
     early_stopping, validation_fraction
         Hold out a share of the sets (whole groups, if a table has a group column) and keep the
-        weights of the epoch that is best on them. By default (`auto`) only with 1,000 sets or more:
+        weights of the epoch that is best on them. By default (`auto`) only with 5,000 sets or more:
         fewer are all needed for training.
     random_state
         Draws start weights and orders.
