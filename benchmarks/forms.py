@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from capnets.models import CapacityNetwork, SetModel
-from capnets.nn.cells import Cell, RNNCell
+from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
 from capnets.nn.encoders import decoder, encoder
 
@@ -135,6 +135,43 @@ class Keeping(RNNCell):
         nn.init.zeros_(self.bias)
 
 
+class Open(LSTMCell):
+    """An LSTM that begins by admitting half of everything and, if asked, showing all of it."""
+
+    def __init__(self, *, admit: float = 0.0, show: float = 0.0) -> None:
+        super().__init__(HIDDEN, HIDDEN)
+        self.admit, self.show = admit, show
+
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """As in `Cell`."""
+        super().draw_weights(generator)
+        admit, _, _, show = self.lstm.bias_ih_l0.data.chunk(4)
+        admit.fill_(self.admit)
+        show.fill_(self.show)
+
+
+class Quiet(GRUCell):
+    """A GRU whose gates and candidates begin by reading the instance and little of the state."""
+
+    def __init__(self, *, scale: float = 0.1) -> None:
+        super().__init__(HIDDEN, HIDDEN)
+        self.scale = scale
+
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """As in `Cell`."""
+        super().draw_weights(generator)
+        self.gru.weight_hh_l0.data.mul_(self.scale)
+
+
+class QuietOpen(Open):
+    """The same for an open LSTM."""
+
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """As in `Cell`."""
+        super().draw_weights(generator)
+        self.lstm.weight_hh_l0.data.mul_(0.1)
+
+
 class Causal(Cell):
     """Softmax attention over the predecessors and a nothing, without positions."""
 
@@ -198,6 +235,10 @@ FORMS: dict[str, Callable[[], Cell]] = {
     "keeping-1": lambda: Keeping(scale=1.0),
     "keeping-0.3": lambda: Keeping(scale=0.3),
     "keeping-0.1": lambda: Keeping(scale=0.1),
+    "open-lstm": Open,
+    "open-lstm-show": lambda: Open(show=2.0),
+    "quiet-gru": Quiet,
+    "quiet-open-lstm": QuietOpen,
     "linear-attention": LinearAttention,
     "causal": Causal,
     "two-layers": lambda: Layers(Parts(scale=0.4), Parts(scale=0.4)),
