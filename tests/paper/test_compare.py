@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from capnets.errors import InputError
+from capnets.paper.beyond import count_beyond
 from capnets.paper.cells import Cell
 from capnets.paper.claims import Count, count_claims
 from capnets.paper.compare import compare
@@ -13,7 +14,7 @@ from capnets.paper.published import effectiveness as published
 from capnets.paper.published import interpretability
 from capnets.paper.results import Record
 from capnets.paper.scales import find_scale
-from capnets.report.paper.texts import case_count, progress_of
+from capnets.report.paper.texts import case_count, cases_of, progress_of
 
 FULL = replace(find_scale("full"), seeds=(0,))
 
@@ -90,6 +91,13 @@ def test_our_own_networks_change_no_claim_and_get_no_verdict():
     assert table.printed == without.tables["main-mean"].printed
     assert table.beyond_rows == ["c-deepset"] == table.rows[-1:]
     assert [(s.ours, s.verdict) for s in table.beyond[1:4]] == [(0.0, None)] * 3
+    # What is said of them is said apart.
+    assert {claim.verdict for claim in count_beyond(without)} == {"not run"}
+    better, added = count_beyond(both)[:2]
+    assert (better.ours, better.wanted, better.verdict) == (Count(3, 3), 5, "holds so far")
+    assert added.verdict == "not run"  # these records have no added values
+    worse = compare(as_printed() | with_errors(cells, (0.26, 0.0, 9.0)), protocol="shared")
+    assert count_beyond(worse)[0].ours == Count(1, 3)
 
 
 def test_seeds_give_mean_and_deviation():
@@ -140,7 +148,8 @@ def test_the_largest_scale_with_records_is_shown():
     assert compare(found(low, high), protocol="shared").tables["main-mean"].scale.name == "full"
     counted = claims(found(low))["best"]
     assert counted.verdict == "does not hold so far at scale small"
-    assert case_count(counted) == ("0 of 1 (5 when all is run)", "4 of 5")
+    assert case_count(counted) == ("0 of 1", "4 of 5")
+    assert cases_of(counted) == "five image tasks, at two digits; 1 of 5 were run"
 
 
 def test_runs_shared_with_the_main_table_do_not_hide_a_smaller_experiment():

@@ -24,6 +24,7 @@ def to_html(summary: Summary) -> str:
         "label": texts.name_of,
         "progress": texts.progress_of,
         "cases": texts.case_count,
+        "counted": texts.cases_of,
         "count_entries": texts.entry_count,
     }
     template = files(__package__).joinpath("page.html.jinja").read_text(encoding="utf-8")

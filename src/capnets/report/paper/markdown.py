@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from capnets.paper.claims import Claim
 from capnets.paper.compare import Compared, Shown
 from capnets.report.paper.summary import PROTOCOLS, SCALES, Summary
 from capnets.report.paper.texts import (
     NOT_IN_THE_PAPER,
     case_count,
+    cases_of,
     name_of,
     ours_of,
     paper_of,
@@ -27,7 +29,9 @@ def to_markdown(summary: Summary) -> str:
         "Ours ± deviation over seeds, then the paper's number in parentheses; ▲ better, "
         "▽ worse, = equal to its two digits.",
         "## Claims of the paper",
-        *_claims(summary),
+        _claims(summary.claims, summary.held_out_claims),
+        "## Networks that the paper does not have",
+        _claims(summary.beyond, summary.held_out_beyond),
     ]
     for protocol, meaning in PROTOCOLS.items():
         parts.append(f"**{protocol}**: {meaning}")
@@ -44,16 +48,15 @@ def to_markdown(summary: Summary) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _claims(summary: Summary) -> list[str]:
+def _claims(claims: Iterable[Claim], others: Iterable[Claim]) -> str:
     rows = []
-    for shared, held_out in zip(summary.claims, summary.held_out_claims, strict=True):
+    for shared, held_out in zip(claims, others, strict=True):
         ours, paper = case_count(shared)
         rows.append(
             (shared.says, f"**{shared.verdict}**", ours, case_count(held_out)[0], paper,
-             shared.counted)
+             cases_of(shared))
         )  # fmt: skip
-    head = ("claim", "here", "shared", "held-out", "the paper's numbers", "cases")
-    return [_rows(head, rows)]
+    return _rows(("claim", "here", "shared", "held-out", "the paper", "cases"), rows)
 
 
 def _table(compared: Compared, *, with_paper: bool) -> str:

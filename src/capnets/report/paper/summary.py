@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from capnets.paper.beyond import count_beyond
 from capnets.paper.cells import Cell
 from capnets.paper.claims import Claim, count_claims
 from capnets.paper.compare import Compared, Comparison, compare
@@ -85,6 +86,8 @@ class Summary:
     ----------
     claims, held_out_claims
         The paper's claims, counted under each protocol.
+    beyond, held_out_beyond
+        What networks are worth that the paper does not have, likewise.
     runs
         How many networks were trained.
     hours
@@ -97,6 +100,8 @@ class Summary:
     sections: tuple[Section, ...]
     claims: tuple[Claim, ...]
     held_out_claims: tuple[Claim, ...]
+    beyond: tuple[Claim, ...]
+    held_out_beyond: tuple[Claim, ...]
     failed: tuple[Failed, ...]
     recipes: tuple[Recipe, ...]
     versions: tuple[Mapping[str, str], ...]
@@ -130,6 +135,10 @@ class Summary:
                 "shared": [claim.to_dict() for claim in self.claims],
                 "held-out": [claim.to_dict() for claim in self.held_out_claims],
             },
+            "beyond": {
+                "shared": [claim.to_dict() for claim in self.beyond],
+                "held-out": [claim.to_dict() for claim in self.held_out_beyond],
+            },
             "protocols": dict(PROTOCOLS),
             "failed": [vars(failed) for failed in self.failed],
             "recipes": [{**vars(recipe)} for recipe in self.recipes],
@@ -149,6 +158,8 @@ def summarise(records: Mapping[str, Record]) -> Summary:
         sections=_sections(shared, held_out),
         claims=count_claims(shared),
         held_out_claims=count_claims(held_out),
+        beyond=count_beyond(shared),
+        held_out_beyond=count_beyond(held_out),
         failed=tuple(_failed(record) for record in runs if record.failure),
         recipes=_recipes(runs),
         versions=_each_once(record.made["versions"] for record in records.values()),

@@ -11,6 +11,7 @@ from capnets.paper.names import LABELS
 __all__ = [
     "NOT_IN_THE_PAPER",
     "case_count",
+    "cases_of",
     "entry_count",
     "name_of",
     "number",
@@ -98,6 +99,10 @@ def case_count(claim: Claim) -> tuple[str, str]:
     ours, paper = (
         f"{c.holds} of {c.cases}" if c.cases else DASH for c in (claim.ours, claim.paper)
     )
-    if 0 < claim.ours.cases < claim.wanted:
-        ours += f" ({claim.wanted} when all is run)"
     return ours, paper
+
+
+def cases_of(claim: Claim) -> str:
+    """What a case is, and how many were run if not all."""
+    run = claim.ours.cases
+    return claim.counted + (f"; {run} of {claim.wanted} were run" if 0 < run < claim.wanted else "")
