@@ -51,7 +51,7 @@ RECIPES = {
     "pictures": Recipe(epochs=8, learning_rate=2e-3),
     "warped": Recipe(epochs=8, learning_rate=2e-3),
     "taught": Recipe(epochs=8, batch_size=125, learning_rate=3e-3),
-    "tuned": Recipe(epochs=1, learning_rate=5e-4, start="torch", scale=False),
+    "tuned": Recipe(epochs=1, batch_size=100, learning_rate=1e-3, start="torch", scale=False),
 }
 
 
