@@ -75,10 +75,14 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
     rows = g.add("Reshape", e, g.integers(-1, module.in_features))
     shape = g.add("Concat", g.add("Shape", e, end=2), g.integers(hidden), axis=0)
     kinds = g.add("Reshape", g.add("Softmax", layer(module.kind, g, rows), axis=1), shape)
-    before = g.add("CumSum", kinds, g.constant(0, np.int64), exclusive=1)
-    after = g.add("ReduceSum", kinds, g.integers(0), keepdims=0)
-    if state is not None:
-        before, after = g.add("Add", before, state), g.add("Add", after, state)
+    first = g.constant(0, np.int64)
+    if state is None:
+        before = g.add("CumSum", kinds, first, exclusive=1)
+        after = g.add("ReduceSum", kinds, g.integers(0), keepdims=0)
+    else:  # as one more instance in front: adding it to every sum costs three times as much
+        counts = g.add("CumSum", g.add("Concat", _first(g, state), kinds, axis=0), first)
+        before = g.add("Slice", counts, g.integers(0), g.integers(-1), g.integers(0))
+        after = g.add("Gather", counts, g.constant(-1, np.int64), axis=0)
     before = g.add("Reshape", before, g.integers(-1, hidden))
     product = g.add("Mul", g.add("Relu", layer(module.gate, g, rows)), before)
     return g.add("Concat", rows, before, product, axis=1), after

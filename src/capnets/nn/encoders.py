@@ -41,8 +41,13 @@ def each(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
     Steps are what a cell reads next, and what it gives; so between encoder, cell and decoder
     nothing is copied.
     """
-    y: Tensor = network(x.transpose(0, 1).contiguous())
-    return y.transpose(0, 1)
+    steps = x.transpose(0, 1)
+    if x.ndim > 3:  # networks that read pictures look at their shape themselves
+        pictures: Tensor = network(steps.contiguous())
+        return pictures.transpose(0, 1)
+    # Rows and not steps x sets: linear layers would flatten them again, every one.
+    rows: Tensor = network(steps.flatten(0, 1))
+    return rows.unflatten(0, steps.shape[:2]).transpose(0, 1)
 
 
 def encoder(in_features: int, hidden: int, *, layers: int = 3, width: int = 64) -> nn.Sequential:
