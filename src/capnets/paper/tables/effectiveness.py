@@ -173,7 +173,8 @@ TABLES = (
         name="training-absolute",
         number="Table 14",
         title="Fewer training sets",
-        shows="Test MSE after training with 30, 50 and 70 % of the sets.",
+        shows="Test MSE after training with 30, 50 and 70 % of the sets: 30k, 50k and 70k of the "
+        "paper's 100,000.",
         build=partial(_training, published.TRAINING_SIZES),
     ),
     Table(

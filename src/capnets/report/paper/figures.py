@@ -138,7 +138,7 @@ def _fewer(compared: Compared) -> list[Panel]:
                     ours = [compared.ours(name, column) or nan for column in columns]
                     drawing.axes.plot(sets, ours, f"o{line}", ms=4, color=color, label=LABELS[name])
                 drawing.axes.set(
-                    xlabel="thousands of training sets",
+                    xlabel="% of the training sets",  # at every scale
                     ylabel="test MSE",
                     yscale="log",
                     xticks=sets,
