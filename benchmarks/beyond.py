@@ -1,0 +1,203 @@
+"""The tables and figures of docs/beyond-the-paper.md, from the records that are there.
+
+    python benchmarks/beyond.py
+
+Reads results/full/records.jsonl (`capnets reproduce`) and benchmarks/networks.jsonl; writes what
+stands between the marks <!-- NAME --> and <!-- end --> of the page, and its pictures. Nothing is
+trained here, and no number is typed in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from capnets.atomic import write_text
+from capnets.models import MODELS
+from capnets.paper.published.effectiveness import LARGER_SETS, MAIN_MEAN
+from capnets.paper.published.interpretability import ADDED_VALUE_ERROR
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "beyond-the-paper.md"
+TASKS = {
+    "UC": "unique-count", "US": "unique-sum", "WTri": "weighted-triangular",
+    "US+S": "unique-sum-synergy", "TriC": "triangular-count",
+}  # fmt: skip
+NETWORKS = ("c-rnn", "c-lstm", "c-gru", "c-deepset")
+SIZES = (10, 20, 30, 40)
+COLORS = {"c-gru": "#b45309", "c-deepset": "#1d4ed8", "gru": "#9ca3af", "deepset": "#6b7280"}
+
+Records = list[dict[str, Any]]
+
+
+def main() -> None:
+    """Write the page's tables and pictures."""
+    records = read(ROOT / "results" / "full" / "records.jsonl")
+    trials = read(Path(__file__).with_name("networks.jsonl"))
+    tables = {
+        "predictions": predictions(records, "shared"),
+        "held-out": predictions(records, "held-out"),
+        "added values": added_values(records),
+        "larger sets": larger_sets(records),
+        "cost": cost(records),
+        "forms": forms(trials),
+    }
+    text = PAGE.read_text()
+    for name, table in tables.items():
+        pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+        if not pattern.search(text):
+            raise SystemExit(f"{PAGE} has no place for the table {name!r}")
+        text = pattern.sub(lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", text)
+    write_text(PAGE, text)
+    draw_sizes(records)
+    draw_learning(records)
+
+
+def read(path: Path) -> Records:
+    """The lines of a file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def found(records: Records, model: str, task: str, *, size: int = 10) -> Records:
+    """The records of a network on a task as the paper sets it, all seeds."""
+    plain = {
+        "model": model, "task": TASKS[task], "sizes": [size], "sets": 100_000, "hidden": 32,
+        "layers": 3, "recipe": "fast", "epochs": None, "learning_rate": None, "activation": None,
+        "priors": [],
+    }  # fmt: skip
+    return [
+        r
+        for r in records
+        if not r["failure"] and all(r["choice"].get(k) == v for k, v in plain.items())
+    ]
+
+
+def number(some: Records, protocol: str, measure: str) -> str:
+    """The mean over seeds, and how many there were if more than one."""
+    values = [r["metrics"][protocol][measure] for r in some if measure in r["metrics"][protocol]]
+    if not values:
+        return "–"
+    return f"{mean(values):.3g}" + (f" ({len(values)})" if len(values) > 1 else "")
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """A table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def predictions(records: Records, protocol: str) -> str:
+    """Test errors of the capacity networks, and the paper's best."""
+    rows = []
+    for model in (*NETWORKS, "deepset"):
+        rows.append([MODELS[model].label])
+        rows[-1] += [number(found(records, model, t), protocol, "mse") for t in TASKS]
+    if protocol == "shared":
+        best = {t: min(row[t] for row in MAIN_MEAN.values()) for t in TASKS}
+        rows.append(["the paper's best", *(f"{best[t]:g}" for t in TASKS)])
+    return markdown(["test MSE", *TASKS], rows)
+
+
+def added_values(records: Records) -> str:
+    """How far added values are from the exact ones."""
+    tasks = [t for t in TASKS if t != "UC"]
+    rows = []
+    for model in NETWORKS:
+        rows.append([MODELS[model].label])
+        rows[-1] += [number(found(records, model, t), "shared", "added_value_error") for t in tasks]
+    best = {t: min(row[t] for row in ADDED_VALUE_ERROR.values()) for t in tasks}
+    rows.append(["the paper's best", *(f"{best[t]:g}" for t in tasks)])
+    return markdown(["error of added values", *tasks], rows)
+
+
+def larger_sets(records: Records) -> str:
+    """WTri by the number of instances."""
+    rows = []
+    for model in ("deepset", "gru", "c-gru", "c-deepset"):
+        rows.append([MODELS[model].label])
+        rows[-1] += [number(found(records, model, "WTri", size=n), "shared", "mse") for n in SIZES]
+    best = [min(row[n] for row in LARGER_SETS.values()) for n in SIZES]
+    rows.append(["the paper's best", *(f"{b:g}" for b in best)])
+    return markdown(["WTri, test MSE", *(f"{n} instances" for n in SIZES)], rows)
+
+
+def cost(records: Records) -> str:
+    """Processor seconds of a whole cell, by network."""
+    rows = []
+    for model in (*NETWORKS, "gru", "deepset"):
+        cells = [[r["cost"]["cpu_seconds"] for r in found(records, model, t)] for t in TASKS]
+        seconds = [s for cell in cells for s in cell if s]
+        if seconds:
+            counted = next(r for t in TASKS for r in found(records, model, t))
+            size = f"{counted['metrics']['parameters']:,}"
+            rows.append([MODELS[model].label, size, f"{mean(seconds):.0f}", f"{min(seconds):.0f}"])
+    return markdown(["network", "parameters", "seconds, mean", "seconds, least"], rows)
+
+
+def forms(trials: Records) -> str:
+    """Forms of a context, by their error on validation sets after ten epochs."""
+    groups: dict[str, dict[str, Records]] = {}
+    for t in trials:
+        usual = (t["epochs"], t["rate"], t["start"], t["size"]) == (10, 5e-3, "wide", 10)
+        if usual and t["model"] not in ("rnn", "c-rnn", "attention", "set-transformer"):
+            groups.setdefault(t["model"], {}).setdefault(t["task"], []).append(t)
+    rows = []
+    for form, tasks in groups.items():
+        if form.startswith("keeping"):
+            continue
+        cells = [mean(t["valid"] for t in tasks[k]) if k in tasks else None for k in ("WTri", "US")]
+        values = mean(t["values"] for t in tasks["WTri"]) if "WTri" in tasks else None
+        some = next(iter(tasks.values()))[0]
+        seeds = len(tasks.get("WTri", ()))
+        rows.append((cells[0] or 1e9, [
+            form, f"{some['parameters']:,}", str(seeds),
+            *("–" if c is None else f"{c:.3f}" for c in (*cells, values)),
+        ]))  # fmt: skip
+    head = ["form", "parameters", "seeds", "WTri, valid MSE", "US, valid MSE", "WTri, added values"]
+    return markdown(head, [row for _, row in sorted(rows)])
+
+
+def draw_sizes(records: Records) -> None:
+    """Error by the size of sets, the paper's best in grey."""
+    figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    axes.plot(SIZES, [min(r[n] for r in LARGER_SETS.values()) for n in SIZES], "o--",
+              color="#9ca3af", label="the paper's best")  # fmt: skip
+    for model in ("c-gru", "c-deepset"):
+        points = [(n, found(records, model, "WTri", size=n)) for n in SIZES]
+        drawn = [(n, mean(r["metrics"]["shared"]["mse"] for r in rs)) for n, rs in points if rs]
+        axes.plot(*zip(*drawn, strict=True), "o-", color=COLORS[model], label=MODELS[model].label)
+    axes.set(xlabel="instances in a set", ylabel="test MSE, WTri, shared", yscale="log")
+    axes.set_xticks(SIZES)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    figure.savefig(ROOT / "docs" / "images" / "beyond-sizes.png", dpi=150)
+
+
+def draw_learning(records: Records) -> None:
+    """Validation error by epoch, on the three tasks of digits."""
+    tasks = ("US", "WTri", "US+S")
+    figure, places = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
+    for axes, task in zip(places, tasks, strict=True):
+        for model in ("deepset", "gru", "c-gru", "c-deepset"):
+            some = found(records, model, task)
+            if some:
+                curve = some[0]["metrics"]["curve"]
+                axes.plot(range(1, len(curve) + 1), curve, color=COLORS[model],
+                          label=MODELS[model].label)  # fmt: skip
+        axes.set(title=task, xlabel="epoch", yscale="log")
+        axes.spines[["top", "right"]].set_visible(False)
+    places[0].set_ylabel("MSE on validation sets")
+    places[-1].legend(frameon=False)
+    figure.savefig(ROOT / "docs" / "images" / "beyond-learning.png", dpi=150)
+
+
+if __name__ == "__main__":
+    main()
