@@ -19,6 +19,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from forms import FORMS
 
 from capnets.atomic import write_text
 from capnets.models import MODELS
@@ -34,6 +35,9 @@ TASKS = {
 NETWORKS = ("c-rnn", "c-lstm", "c-gru", "c-deepset")
 SIZES = (10, 20, 30, 40)
 COLORS = {"c-gru": "#b45309", "c-deepset": "#1d4ed8", "gru": "#9ca3af", "deepset": "#6b7280"}
+
+#: Forms of benchmarks/forms.py that see the predecessors as a set.
+CONTEXTS = {name for name in FORMS if not name.startswith(("keeping", "open", "quiet"))}
 
 Records = list[dict[str, Any]]
 
@@ -147,12 +151,10 @@ def forms(trials: Records) -> str:
     groups: dict[str, dict[str, Records]] = {}
     for t in trials:
         usual = (t["epochs"], t["rate"], t["start"], t["size"]) == (10, 5e-3, "wide", 10)
-        if usual and t["model"] not in ("rnn", "c-rnn", "attention", "set-transformer"):
+        if usual and t["model"] in CONTEXTS:
             groups.setdefault(t["model"], {}).setdefault(t["task"], []).append(t)
     rows = []
     for form, tasks in groups.items():
-        if form.startswith("keeping"):
-            continue
         cells = [mean(t["valid"] for t in tasks[k]) if k in tasks else None for k in ("WTri", "US")]
         values = mean(t["values"] for t in tasks["WTri"]) if "WTri" in tasks else None
         some = next(iter(tasks.values()))[0]
