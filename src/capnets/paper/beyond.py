@@ -22,7 +22,7 @@ def count_beyond(comparison: Comparison) -> tuple[Claim, ...]:
                 MODELS,
                 IMAGE_TASKS,
                 f"{name} predicts better than any of the paper's networks does here.",
-                "five image tasks; against those of the ten that were run",
+                "five image tasks, against those of the ten networks that were run",
             ),
             _claim(
                 added,
@@ -31,7 +31,7 @@ def count_beyond(comparison: Comparison) -> tuple[Claim, ...]:
                 tuple(added.columns),
                 f"Added values of {name} are nearer to the exact ones than those of the paper's "
                 "capacity networks here.",
-                "four tasks; against those of the three that were run",
+                "four tasks, against those of the three networks that were run",
             ),
         ]
     return tuple(found)

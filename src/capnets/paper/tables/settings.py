@@ -12,9 +12,9 @@ from capnets.paper.tables.table import Entry, Reading, Table, vary
 __all__ = ["TABLES"]
 
 OTHER_PAIRS = (
-    "The printed mean does not fit the sizes stated: whichever the five pairs, such sets give 48.7."
+    "The mean of US+S with varying sizes is not compared: it does not fit the sizes stated."
 )
-ATTENTION_SHAPE = "No shape that fits the paper's formula has this number of parameters."
+ATTENTION_SHAPE = "Attention is not compared: no network that fits the formula has as many."
 
 
 def _parameters(scale: Scale) -> tuple[Entry, ...]:

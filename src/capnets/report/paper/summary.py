@@ -51,6 +51,11 @@ class Section:
         return self.shared.table.name
 
     @property
+    def printed(self) -> bool:
+        """Whether the paper prints any number of it."""
+        return any(s.entry.published is not None or s.entry.dash for s in self.shared.shown)
+
+    @property
     def by_protocol(self) -> bool:
         """Whether the protocol makes a difference: it does not for labels and parameters."""
         return any(
