@@ -24,7 +24,7 @@ from turns import Work, in_turn, record, this_run
 
 from capnets.evaluate import added_values
 from capnets.export import Engine
-from capnets.models import MODELS, AdditiveModel, build
+from capnets.models import AdditiveModel, build
 from capnets.nn.derivatives import by_torch
 from capnets.sets import Sets
 from capnets.training.fit import fit, make_fabric
@@ -33,8 +33,8 @@ from capnets.training.recipe import recipe
 RECORDS = Path(__file__).with_suffix(".jsonl")
 SIZE, LARGE = 10, 10_000
 BATCHES = (100, 250, 1000)
-OURS = ("c-rnn", "c-lstm", "c-gru", "c-deepset", "gru", "deepset", "set-transformer")
-CAPACITY = tuple(name for name in MODELS if name.startswith("c-"))
+CAPACITY = ("c-rnn", "c-lstm", "c-gru", "c-deepset")
+OURS = (*CAPACITY, "gru", "deepset", "set-transformer")
 ON_TORCH = "c-gru on nn.GRU"
 Line = dict[str, Any]
 

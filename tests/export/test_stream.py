@@ -97,9 +97,11 @@ def test_memory_does_not_grow():
         stream.push(chunk)
         for x in X:
             stream.push(x)
+    for size in range(2, 42):  # more shapes than stay bound
+        stream.push(chunk[:size])
     grown = sum(s.size_diff for s in tracemalloc.take_snapshot().compare_to(before, "filename"))
     tracemalloc.stop()
-    assert len(stream) == 1 + 1200 + 20 * (1200 + 60)
+    assert len(stream) == 1 + 1200 + 20 * (1200 + 60) + sum(range(2, 42))
     assert grown < 50_000
 
 

@@ -9,6 +9,7 @@ from capnets.nn.encoders import (
     ConvEncoder,
     Standardize,
     decoder,
+    each,
     encoder,
     features_read,
     final_layer,
@@ -29,6 +30,19 @@ def test_shapes_of_the_paper():
     assert sizes(encoder(64, 32, layers=2)) == [(64, 64), (64, 32)]
     assert sizes(decoder(32, 1)) == [(32, 32), (32, 32), (32, 32), (32, 1)]
     assert sizes(decoder(32, 1, layers=2)) == [(32, 32), (32, 32), (32, 1)]
+
+
+@pytest.mark.parametrize(("sets", "size"), [(4, 5), (1, 5), (4, 1), (0, 5), (4, 0)])
+def test_each_instance_on_its_own_but_step_by_step_in_memory(sets, size):
+    network, x = mlp(3, 8, 2), torch.randn(sets, size, 3)
+    y = each(network, x)
+    torch.testing.assert_close(y, network(x))
+    assert y.transpose(0, 1).is_contiguous()
+
+
+def test_each_picture_keeps_its_shape():
+    network, x = ConvEncoder(3), torch.rand(2, 4, 1, 8, 8)
+    torch.testing.assert_close(each(network, x), network(x))
 
 
 def test_no_layers():

@@ -47,7 +47,7 @@ def each(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
         return pictures.transpose(0, 1)
     # Rows and not steps x sets: linear layers would flatten them again, every one.
     rows: Tensor = network(steps.flatten(0, 1))
-    return rows.unflatten(0, steps.shape[:2]).transpose(0, 1)
+    return rows.reshape(*steps.shape[:2], rows.shape[1]).transpose(0, 1)
 
 
 def encoder(in_features: int, hidden: int, *, layers: int = 3, width: int = 64) -> nn.Sequential:

@@ -1,0 +1,91 @@
+"""Benchmarks: goals are told from records, and a peer that is not there is no reason to stop."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def _on_path(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    yield
+    for name in ("goals", "turns", "speed", "speed_peers", "table"):
+        sys.modules.pop(name, None)
+
+
+def test_the_newest_run_counts(tmp_path):
+    from turns import newest, record
+
+    path = tmp_path / "some.jsonl"
+    assert newest(path) == []
+    record(path, [{"began": "1", "us": 1.0}, {"began": "1", "us": 2.0}])
+    record(path, [{"began": "2", "us": 3.0}])
+    assert newest(path) == [{"began": "2", "us": 3.0}]
+
+
+def test_works_take_turns():
+    from turns import Work, in_turn
+
+    calls = []
+    works = {name: Work(lambda name=name: calls.append(name), 5, calls=2) for name in "ab"}
+    assert set(in_turn(works, rounds=3)) == {"a", "b"}
+    assert calls == ["a", "a", "b", "b"] * 4  # one round more, to warm up
+
+
+def test_goals_tell_met_from_not_met():
+    from goals import goals
+
+    def trained(network, batch, us):
+        return {"part": "sets", "what": "train", "network": network, "batch": batch, "us": us}
+
+    costs = {"c-rnn": 10, "c-lstm": 10, "c-gru": 10, "c-deepset": 10, "torch-geometric GRU": 10}
+    speed = [trained(n, b, us * (2 if b == 100 else 1)) for n, us in costs.items()
+             for b in (100, 250, 1000)]  # fmt: skip
+    speed += [{"part": "large", "network": "c-gru", "by": "engine", "us": 1.9},
+              {"part": "large", "network": "c-deepset", "by": "engine", "us": 0.7}]  # fmt: skip
+    stream = [{"part": "stream", "network": "c-gru", "how": "one", "us": 29.0},
+              {"part": "stream", "network": "c-gru", "how": "1000 streams", "us": 9.0}]  # fmt: skip
+    found = {goal.what: goal for goal in goals(speed, stream)}
+    assert found["training c-gru : torch-geometric GRU, batch 250"].met
+    assert not found["training c-deepset : torch-geometric GRU, batch 250"].met
+    assert found["training c-gru, a set in batches of 100 : of 1000"].found == pytest.approx(2)
+    assert found["set of 10,000, c-gru, us an instance"].met
+    assert not found["set of 10,000, c-deepset, us an instance"].met
+    assert found["streamed, one, c-gru, us an instance"].met
+    assert not any("1000 streams" in what for what in found)
+    without = [line for line in speed if line["network"] != "torch-geometric GRU"]
+    assert not any("torch-geometric" in goal.what for goal in goals(without, stream))
+
+
+def test_missing_peers_are_said_and_not_fatal(monkeypatch, capsys):
+    import speed
+
+    packages = {"torch_geometric", "torchmil"}
+    for name in [n for n in sys.modules if n.split(".")[0] in packages]:
+        monkeypatch.delitem(sys.modules, name)
+    for package in packages:
+        monkeypatch.setitem(sys.modules, package, None)  # importing it now fails
+    networks, missing = speed.every_network()
+    assert len(missing) == 6
+    assert not {line["network"] for line in missing} & set(networks)
+    assert {"c-gru", "a loop over nn.GRUCell"} < set(networks)
+    said = capsys.readouterr().out
+    assert all(f"{line['network']} is left out" in said for line in missing)
+
+
+def test_the_page_is_drawn_from_the_stored_records(monkeypatch):
+    import table
+    from turns import newest
+
+    written = {}
+    monkeypatch.setattr(table, "write_text", lambda path, text: written.update({path.name: text}))
+    table.main()
+    page = written["README.md"]
+    for script in FOLDER.glob("*.py"):
+        runs = "__main__" in script.read_text()
+        assert (f"| `{script.name}` |" in page) == runs
+    networks = {x["network"] for x in newest(FOLDER / "speed.jsonl") if x["part"] == "sets"}
+    assert all(f"| {name} |" in page for name in networks)
