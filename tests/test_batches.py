@@ -57,6 +57,29 @@ class TestOneBatch:
                 assert batch.mask.sum(1).tolist() == within.tolist()
                 assert not (batch.mask[:, 1:] & ~batch.mask[:, :-1]).any(), "padding stands behind"
 
+    @often
+    @given(SIZES)
+    def test_shuffled(self, sizes):
+        """The same instances of the same sets; padding stays behind."""
+        batch = next(batches(ragged(sizes), size=len(sizes)))
+        other = batch.shuffled(generator())
+        assert other.mask is batch.mask
+        for before, after in zip(unpadded(batch), unpadded(other), strict=True):
+            assert sorted(after.tolist()) == before.tolist()
+
+    def test_shuffled_draws_every_order(self):
+        batch = next(batches(ragged([3, 2]), size=2))
+        draw = generator()
+        found = {str(unpadded(batch.shuffled(draw))[0][:, 0].tolist()) for _ in range(100)}
+        assert len(found) == 6
+
+    def test_reorder(self):
+        batch = next(batches(ragged([3, 2]), size=2))
+        order = torch.tensor([[2, 0, 1], [1, 0, 2]])
+        first, second = unpadded(batch.reorder(order))
+        assert first[:, 0].tolist() == [4.0, 0.0, 2.0]
+        assert second[:, 0].tolist() == [8.0, 6.0]
+
     def test_equal_sizes_have_no_mask(self):
         assert all(batch.mask is None for batch in batches(ragged([3] * 7), size=2))
 

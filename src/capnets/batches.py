@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -55,6 +55,18 @@ class Batch:
             None if t is None else t.to(device) for t in (self.mask, self.y, self.weights)
         )
         return Batch(self.x.to(device), mask, y, weights, self.chosen)
+
+    def reorder(self, order: Tensor) -> Batch:
+        """The same sets, read in other orders: sets x longest, positions inside the set."""
+        sets = torch.arange(len(self.x), device=self.x.device)[:, None]
+        return replace(self, x=self.x[sets, order])
+
+    def shuffled(self, generator: torch.Generator) -> Batch:
+        """The same sets, the instances of each in a random order; padding stays behind."""
+        keys = torch.rand(self.x.shape[:2], generator=generator).to(self.x.device)
+        if self.mask is not None:
+            keys = keys.masked_fill(~self.mask, torch.inf)
+        return self.reorder(keys.argsort(dim=1))
 
 
 class Batches:

@@ -121,7 +121,7 @@ def test_empty_sets_are_worth_nothing_or_unknown(name):
 def test_steps_and_chunks(name, activation):
     model = small(name, activation=activation, outputs=3, inputs="standardize")
     with torch.no_grad():
-        model.final.bias.copy_(torch.tensor([-1.0, 0.0, 1.0]))  # so that signs differ
+        model.final.bias.copy_(torch.tensor([-20.0, 0.0, 1.0]))  # so that signs differ
     opened = sessions(model)
     x, _ = draw(4, 9, 6)
     state = model.initial_state(4)

@@ -166,6 +166,27 @@ def set_transformer(model: SetModel, x: Tensor) -> Tensor:
     return linear(model.output, pooled[0])
 
 
+def worth(model: SetModel, x: list[Tensor]) -> Tensor:
+    """The set function of a potential network."""
+    positive = ACTIVATIONS[model.activation]
+    sums = [x[0].new_zeros(model.state_features)]
+    for instance in x:
+        sums.append(sums[-1] + relu(fully_connected(model.encoder, instance)))
+    layers = [part for part in model.decoder if isinstance(part, nn.Linear)]
+    bends = [part for part in model.decoder if hasattr(part, "at")]
+    ends = []
+    for h in (sums[0], sums[-1]):
+        for layer, bend in zip(layers[:-1], bends, strict=True):
+            u = positive(layer.weight) @ h
+            h = torch.cat([u - relu(u - bend.at), relu(u - bend.at)])
+        ends.append(positive(layers[-1].weight) @ h)
+    return ends[1] - ends[0] + len(x) * positive(layers[-1].bias)
+
+
+def potential(model: SetModel, x: Tensor) -> Tensor:
+    return worth(model, list(x))
+
+
 EQUATIONS = {
     "rnn": recurrent,
     "lstm": recurrent,
@@ -174,6 +195,7 @@ EQUATIONS = {
     "c-lstm": capacity,
     "c-gru": capacity,
     "c-deepset": capacity,
+    "c-potential": potential,
     "deepset": deep_set,
     "attention": attention,
     "set-transformer": set_transformer,

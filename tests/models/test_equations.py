@@ -49,7 +49,9 @@ def test_added_values(name, activation):
         assert not values[k, size:].any()
 
 
-@pytest.mark.parametrize("name", ["rnn", "lstm", "gru", "c-rnn", "c-lstm", "c-gru", "c-deepset"])
+@pytest.mark.parametrize(
+    "name", ["rnn", "lstm", "gru", "c-rnn", "c-lstm", "c-gru", "c-deepset", "c-potential"]
+)
 def test_gradients(name):
     """A cell may differentiate itself by hand; the slow equations are differentiated by torch."""
     model = build(name, in_features=4, hidden=6, seed=5).double()

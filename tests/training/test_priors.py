@@ -9,11 +9,12 @@ import torch
 
 from capnets.batches import Batches
 from capnets.errors import InputError
-from capnets.evaluate import added_values, predict
+from capnets.evaluate import added_values, order_sensitivity, predict
 from capnets.models import build
 from capnets.training.fit import fit
 from capnets.training.priors import (
     PRIORS,
+    Consistent,
     LowerBound,
     Sparse,
     UpperBound,
@@ -55,6 +56,17 @@ class TestEffect:
         free, _ = values_with(sets)
         sparse, _ = values_with(sets, Sparse(weight=100.0))
         assert np.abs(sparse).mean() < 0.5 * np.abs(free).mean()
+
+    def test_consistent(self, make):
+        """Labels that a network fits differently in different orders, until it is told not to."""
+        sets = make()
+        spreads = []
+        for priors in ((), (Consistent(weight=30.0),)):
+            model = build("c-gru", in_features=4, hidden=8, layers=1, seed=0)
+            fit(model, sets, recipe=LONG, priors=priors)
+            spreads.append(order_sensitivity(model, sets)["spread"])
+        free, told = spreads
+        assert told < 0.5 * free
 
     def test_without_weight_nothing_changes(self, make):
         """To float precision: the sum of values takes another way than the prediction."""
@@ -128,9 +140,69 @@ class TestPenalty:
         )
 
 
+class TestConsistent:
+    """Neighbours exchanged one pair after the other, set by set, by hand."""
+
+    def by_hand(self, model, batch, first):
+        gaps = []
+        sizes = [batch.x.shape[1]] * len(batch.x) if batch.mask is None else batch.mask.sum(1)
+        for x, size in zip(batch.x, sizes, strict=True):
+            instances = list(x[: int(size)])
+            exchanged = list(instances)
+            ends = range(first + 1, len(instances), 2)
+            for end in ends:
+                exchanged[end - 1], exchanged[end] = exchanged[end], exchanged[end - 1]
+            for end in ends:
+                worth = [model(torch.stack(i[: end + 1])[None]) for i in (instances, exchanged)]
+                gaps.append((worth[0] - worth[1]) / model.unit)
+        return float(torch.stack(gaps).square().mean())
+
+    @torch.no_grad()
+    @pytest.mark.parametrize("ragged", [True, False])
+    @pytest.mark.parametrize("name", ["c-gru", "c-deepset", "gru"])
+    def test_penalty(self, make, name, ragged):
+        model = build(name, in_features=4, hidden=8, outputs=2, seed=1).double().eval()
+        model.unit.copy_(torch.tensor([2.0, 0.5]))
+        batch = next(Batches(make(7)).epoch(size=7))
+        batch = replace(batch, x=batch.x.double(), mask=batch.mask if ragged else None)
+        found = set()
+        for seed in range(8):
+            torch.manual_seed(seed)
+            values = model.added_values(batch.x, batch.mask)
+            penalty = float(Consistent(weight=2.0).penalty(model, batch, values))
+            found.add(round(penalty, 12))
+        expected = {round(2 * self.by_hand(model, batch, first), 12) for first in (0, 1)}
+        assert found == expected
+
+    @torch.no_grad()
+    @pytest.mark.parametrize("name", ["deepset", "c-potential"])
+    def test_nothing_to_say_where_order_cannot_matter(self, make, name):
+        model = build(name, in_features=4, hidden=8, seed=1).double()
+        batch = next(Batches(make(7)).epoch(size=7))
+        batch = replace(batch, x=batch.x.double())
+        values = model.added_values(batch.x, batch.mask)
+        assert float(Consistent().penalty(model, batch, values)) < 1e-20
+
+    @torch.no_grad()
+    def test_sets_of_one_have_no_neighbours(self, make):
+        batch = next(Batches(make(7)).epoch(size=7))
+        one = replace(batch, x=batch.x[:, :1], mask=None)
+        values = MODEL.added_values(one.x)
+        assert float(Consistent().penalty(MODEL, one, values)) == 0
+
+    def test_same_seed_same_weights(self, make):
+        sets, weights = make(), []
+        for _ in range(2):
+            model = build("c-gru", in_features=4, hidden=8, layers=1, seed=0)
+            fit(model, sets, recipe=replace(LONG, epochs=2), priors=[Consistent()], seed=3)
+            weights.append(model.state_dict())
+        assert all(torch.equal(w, weights[1][k]) for k, w in weights[0].items())
+
+
 class TestRecord:
     @pytest.mark.parametrize(
-        "prior", [UpperBound(bound=2.0), LowerBound(weight=0.5), Sparse(weight=3.0)]
+        "prior",
+        [UpperBound(bound=2.0), LowerBound(weight=0.5), Sparse(weight=3.0), Consistent(weight=2.0)],
     )
     def test_json(self, prior):
         values = json.loads(json.dumps(prior.to_dict()))

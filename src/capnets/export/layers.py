@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from capnets.errors import InputError
 from capnets.export.graph import Edge, Graph
 from capnets.nn.encoders import ConvEncoder, Standardize
+from capnets.nn.monotone import Bend, MonotoneLinear
 
 __all__ = ["layer"]
 
@@ -46,6 +47,19 @@ def _(module: nn.Linear, g: Graph, x: Edge) -> Edge:
     bias: Tensor | None = module.bias  # torch's annotation forgets that there may be none
     weights = [module.weight] if bias is None else [module.weight, bias]
     return g.add("Gemm", x, *map(g.constant, weights), transB=1)
+
+
+@layer.register(MonotoneLinear)
+def _(module: MonotoneLinear, g: Graph, x: Edge) -> Edge:
+    bias: Tensor | None = module.bias
+    weights = [module.weights] if bias is None else [module.weights, bias]
+    return g.add("Gemm", x, *map(g.constant, weights), transB=1)
+
+
+@layer.register(Bend)
+def _(module: Bend, g: Graph, x: Edge) -> Edge:
+    at = g.constant(module.at)
+    return g.add("Concat", g.add("Min", x, at), g.add("Relu", g.add("Sub", x, at)), axis=-1)
 
 
 @layer.register(nn.ReLU)

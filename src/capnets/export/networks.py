@@ -19,10 +19,11 @@ from capnets.export.graph import Edge, Graph
 from capnets.export.layers import layer
 from capnets.export.rows import Rows, softmax
 from capnets.models.attention import AttentionNetwork
-from capnets.models.base import SetModel
+from capnets.models.base import SetModel, SteppingModel
 from capnets.models.capacity import CapacityNetwork
 from capnets.models.deep_sets import DeepSet
 from capnets.models.ensemble import Ensemble
+from capnets.models.potential import PotentialNetwork
 from capnets.models.recurrent import RecurrentNetwork
 from capnets.models.set_transformer import SetTransformer
 
@@ -45,33 +46,55 @@ def added_values(model: SetModel, g: Graph, x: Rows) -> Edge:
     return g.add("Sub", prefixes, g.add("Pad", prefixes, g.integers(0, 1, 0, 0, -1, 0)))
 
 
-# Capacity networks ------------------------------------------------------------------------------
+# Networks that read step by step ----------------------------------------------------------------
 
 
 def streams(model: SetModel) -> bool:
     """Whether a network can read a set piece by piece."""
     if isinstance(model, Ensemble):
         return all(streams(member) for member in model.each)
-    return isinstance(model, CapacityNetwork)
+    return isinstance(model, SteppingModel)
 
 
+@singledispatch
 def advance(model: SetModel, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
     """Added values of the next instances of every set, and what to remember."""
-    if isinstance(model, Ensemble):
-        return _advance_all(model, g, x, state)
-    assert isinstance(model, CapacityNetwork)
+    raise InputError(
+        f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
+        "write one and register it with `capnets.export.networks.advance.register`"
+    )
+
+
+@advance.register(CapacityNetwork)
+def _(model: CapacityNetwork, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
     z, after = _states(model, g, _read(model, g, x), state)
     values = g.add(ACTIVATIONS[model.activation], layer(model.decoder, g, z))
     return x.by_set(g, _scaled(model, g, values)), after
 
 
-@added_values.register(CapacityNetwork)
-def _(model: CapacityNetwork, g: Graph, x: Rows) -> Edge:
+@advance.register(PotentialNetwork)
+def _(model: PotentialNetwork, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
+    encoded = x.become(g.add("Relu", layer(model.encoder, g, _read(model, g, x).edge)))
+    summands = encoded.by_instance(g)
+    before = g.add("CumSum", summands, g.constant(0, np.int64), exclusive=1)
+    total = g.add("ReduceSum", summands, g.integers(0), keepdims=0)
+    if state is not None:
+        before, total = g.add("Add", before, state), g.add("Add", total, state)
+    worth = [
+        layer(model.decoder, g, g.add("Reshape", sums, g.integers(-1, model.state_features)))
+        for sums in (before, g.add("Add", before, summands))
+    ]
+    values = g.add("Add", g.add("Sub", worth[1], worth[0]), g.constant(model.each_adds))
+    return x.by_set(g, _scaled(model, g, values)), total
+
+
+@added_values.register(SteppingModel)
+def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
     return advance(model, g, x, None)[0]
 
 
-@prediction.register(CapacityNetwork)
-def _(model: CapacityNetwork, g: Graph, x: Rows) -> Edge:
+@prediction.register(SteppingModel)
+def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
     values = Rows.of(g, added_values(model, g, x), x.mask).blank(g)
     return g.add("ReduceSum", values.padded(g), g.integers(1), keepdims=0)
 
@@ -89,11 +112,12 @@ def _(model: Ensemble, g: Graph, x: Rows) -> Edge:
     return g.add("Mean", *(added_values(member, g, x) for member in model.each))
 
 
-def _advance_all(model: Ensemble, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
-    members = cast("list[CapacityNetwork]", model.each)
+@advance.register(Ensemble)
+def _(model: Ensemble, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
+    members = cast("list[SteppingModel]", model.each)
     states: tuple[Edge | None, ...] = (None,) * len(members)
     if state is not None:
-        sizes = g.integers(*(member.cell.state_features for member in members))
+        sizes = g.integers(*(member.state_features for member in members))
         states = g.add_many("Split", state, sizes, outputs=len(members), axis=1)
     pairs = [advance(member, g, x, s) for member, s in zip(members, states, strict=True)]
     values, after = zip(*pairs, strict=True)

@@ -20,8 +20,10 @@ from capnets.models.base import AdditiveModel, SetModel
 from capnets.models.capacity import ACTIVATIONS, CapacityNetwork
 from capnets.models.deep_sets import DeepSet
 from capnets.models.ensemble import Ensemble
+from capnets.models.potential import PotentialNetwork
 from capnets.models.recurrent import RecurrentNetwork
 from capnets.models.set_transformer import SetTransformer
+from capnets.models.sorted import SortedNetwork
 from capnets.nn import encoders
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
@@ -57,13 +59,17 @@ class ModelSpec(Record):
     outputs
         Labels per set.
     activation
-        Of added values: abs, identity or softplus; only capacity networks have one.
+        Of added values: abs, identity or softplus; only capacity networks have one. In a potential
+        network the weights pass it.
     inputs
         What instances pass through first: `none`, `standardize` or `pictures` (convolutions).
     dropout
         The share of standardised features that training blanks at random.
     members
         How many such networks are averaged; see `capnets.models.ensemble`.
+    order
+        In which order instances are read: `given`, or sorted by `worth` or by a feature, which is
+        named by its number; see `capnets.models.sorted`.
     """
 
     name: str
@@ -75,6 +81,7 @@ class ModelSpec(Record):
     inputs: str = "none"
     dropout: float = 0.0
     members: int = 1
+    order: str | int = "given"
 
     def __post_init__(self) -> None:
         for name, choices in (("name", MODELS), ("activation", ACTIVATIONS), ("inputs", INPUTS)):
@@ -101,6 +108,8 @@ class ModelSpec(Record):
 
     def _network(self) -> SetModel:
         model = MODELS[self.name].make(self)
+        if self.order != "given":
+            model = SortedNetwork(model, by=self.order)
         model.inputs = INPUTS[self.inputs](self)
         return model
 
@@ -136,6 +145,13 @@ def _capacity(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
         )
 
     return make
+
+
+def _potential(spec: ModelSpec) -> SetModel:
+    # Two bends for every sum, then units that may join several of them.
+    inner = (2 * spec.hidden, *[spec.hidden] * (spec.layers - 2))
+    sizes = (spec.hidden, *inner, spec.outputs)
+    return PotentialNetwork(encoder=_encoder(spec), sizes=sizes, activation=spec.activation)
 
 
 def _recurrent(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
@@ -178,6 +194,9 @@ MODELS: dict[str, Entry] = {
     "c-gru": Entry("C-GRU", "capacity network on a GRU", _capacity(GRUCell), "gru"),
     "c-deepset": Entry(
         "C-DeepSet", "capacity network on counts of what came before", _capacity(ContextCell)
+    ),
+    "c-potential": Entry(
+        "C-Potential", "capacity network that no order changes: a monotone set function", _potential
     ),
     "deepset": Entry("DeepSet", "sum of encoded instances, decoded", _deep_set),
     "attention": Entry("Attention", "weighted mean of encoded instances, decoded", _attention),

@@ -19,12 +19,14 @@ from capnets.errors import InputError
 from capnets.nn import masked
 from capnets.nn.encoders import final_layer
 
-__all__ = ["AdditiveModel", "SetModel"]
+__all__ = ["AdditiveModel", "SetModel", "SteppingModel"]
 
 Instances = Float[Tensor, "sets size *features"]
 Mask = Bool[Tensor, "sets size"] | None
 Prediction = Float[Tensor, "sets outputs"]
+Instance = Float[Tensor, "sets *features"]  # one of each set
 AddedValues = Float[Tensor, "sets size outputs"]
+State = Float[Tensor, "sets state"]
 Read = Float[Tensor, "sets size *read"]  # what `inputs` made of the instances
 
 #: How many numbers (instances and pairs of them) the prefixes of one pass may have.
@@ -173,3 +175,23 @@ class AdditiveModel(SetModel):
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
         return masked.total(self.values(x), mask)
+
+
+class SteppingModel(AdditiveModel):
+    """An additive network that can also read a set one instance at a time.
+
+    Attributes
+    ----------
+    state_features
+        How many numbers it remembers between two instances; they begin at 0.
+    """
+
+    state_features: int
+
+    def initial_state(self, sets: int = 1) -> State:
+        """The state before the first instance."""
+        return self.unit.new_zeros(sets, self.state_features)
+
+    @abstractmethod
+    def step(self, x: Instance, state: State) -> tuple[Prediction, State]:
+        """One instance per set in; its added value and the new state out."""

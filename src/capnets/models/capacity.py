@@ -14,17 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from capnets.errors import unknown
-from capnets.models.base import AddedValues, AdditiveModel, Instances
+from capnets.models.base import (
+    AddedValues,
+    Instance,
+    Instances,
+    Prediction,
+    State,
+    SteppingModel,
+)
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import each, features_read, final_layer
 
 __all__ = ["ACTIVATIONS", "CapacityNetwork"]
-
-Instance = Float[Tensor, "sets *features"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": torch.abs,  # the paper's: appending an instance never lowers the prediction
@@ -40,7 +44,7 @@ INVERSES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class CapacityNetwork(AdditiveModel):
+class CapacityNetwork(SteppingModel):
     r"""A network that reads instances one after another and emits what each of them adds.
 
     Parameters
@@ -79,18 +83,13 @@ class CapacityNetwork(AdditiveModel):
         self.cell = cell
         self.decoder = decoder
         self.activation = activation
+        self.state_features = cell.state_features
 
     def values(self, x: Instances) -> AddedValues:
         z, _ = self.cell(each(self.encoder, x))
         return ACTIVATIONS[self.activation](each(self.decoder, z))
 
-    def initial_state(self, sets: int = 1) -> Float[Tensor, "sets state"]:
-        """The state before the first instance."""
-        return self.cell.initial_state(sets)
-
-    def step(
-        self, x: Instance, state: Float[Tensor, "sets state"]
-    ) -> tuple[Float[Tensor, "sets outputs"], Float[Tensor, "sets state"]]:
+    def step(self, x: Instance, state: State) -> tuple[Prediction, State]:
         """One instance per set in; its added value and the new state out."""
         z, state = self.cell(self.encoder(self.read(x[:, None], None)), state)
         return self.unit * ACTIVATIONS[self.activation](self.decoder(z[:, 0])), state

@@ -13,9 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from capnets.errors import InputError
-from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
-from capnets.models.capacity import CapacityNetwork
-from capnets.nn.cells import State
+from capnets.models.base import (
+    AddedValues,
+    Instances,
+    Mask,
+    Prediction,
+    SetModel,
+    State,
+    SteppingModel,
+)
 
 __all__ = ["Ensemble"]
 
@@ -78,18 +84,18 @@ class Ensemble(SetModel):
 
     def initial_state(self, sets: int = 1) -> State:
         """The members' states before the first instance, side by side (capacity networks only)."""
-        return torch.cat([m.initial_state(sets) for m in self._capacity()], dim=1)
+        return torch.cat([m.initial_state(sets) for m in self._stepping()], dim=1)
 
     def step(self, x: Tensor, state: State) -> tuple[Prediction, State]:
         """One instance per set in; its mean added value and the new states out."""
-        members = self._capacity()
-        states = torch.split(state, [m.cell.state_features for m in members], dim=1)
+        members = self._stepping()
+        states = torch.split(state, [m.state_features for m in members], dim=1)
         steps = [m.step(x, s) for m, s in zip(members, states, strict=True)]
         values, after = zip(*steps, strict=True)
         return torch.stack(values).mean(0), torch.cat(after, dim=1)
 
-    def _capacity(self) -> list[CapacityNetwork]:
-        found = [m for m in self.each if isinstance(m, CapacityNetwork)]
+    def _stepping(self) -> list[SteppingModel]:
+        found = [m for m in self.each if isinstance(m, SteppingModel)]
         if len(found) < len(self.members):
             raise InputError("only capacity networks read a set one instance at a time")
         return found

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from capnets.errors import InputError
 
-__all__ = ["blank", "check_mask", "last", "softmax", "total"]
+__all__ = ["blank", "check_mask", "last", "sizes", "softmax", "total"]
 
 Values = Float[Tensor, "sets size ..."]
 Mask = Bool[Tensor, "sets size"] | None
@@ -40,6 +40,13 @@ def blank(values: Values, mask: Mask) -> Values:
 def total(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:
     """The sum over the instances of every set."""
     return blank(values, mask).sum(1)
+
+
+def sizes(x: Tensor, mask: Mask) -> Float[Tensor, "sets 1"]:
+    """How many instances every set has."""
+    if mask is None:
+        return x.new_full((len(x), 1), x.shape[1])
+    return mask.sum(1, keepdim=True).to(x.dtype)
 
 
 def last(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:

@@ -15,6 +15,7 @@ from capnets.batches import Batches
 from capnets.models.base import SetModel
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import Standardize
+from capnets.nn.monotone import Bend, MonotoneLinear
 from capnets.training.losses import Loss
 from capnets.training.recipe import Recipe
 
@@ -50,7 +51,9 @@ def draw_weights(model: SetModel, generator: torch.Generator) -> None:
         if isinstance(module, nn.Sequential):
             layers = list(module)
             for layer, after in zip_longest(layers, layers[1:]):
-                if isinstance(layer, nn.Linear):
+                if isinstance(layer, Bend | MonotoneLinear):
+                    layer.draw_weights(generator)
+                elif isinstance(layer, nn.Linear):
                     gain = 2**0.5 if isinstance(after, nn.ReLU) else 1.0
                     deviation = gain * layer.in_features**-0.5
                     nn.init.normal_(layer.weight, std=deviation, generator=generator)

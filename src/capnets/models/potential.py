@@ -1,0 +1,116 @@
+r"""A capacity network that is a capacity: no order of the instances changes its prediction.
+
+.. math::
+    s_i &= \mathrm{ReLU}(\varepsilon(x_1)) + … + \mathrm{ReLU}(\varepsilon(x_i)) \\
+    v_i &= \delta(s_i) - \delta(s_{i-1}) + |b| \\
+    Y   &= v_1 + v_2 + … + v_n = \delta(s_n) - \delta(0) + n|b|
+
+Added values are steps of a potential: what they sum to depends on the instances and not on the way
+through them. :math:`\delta` grows wherever its input grows, and the sums never shrink, so that
+values are never negative and removing *any* instance never raises the prediction. A recurrent
+capacity network promises this for the last instance only.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from capnets.errors import unknown
+from capnets.models.base import (
+    AddedValues,
+    Instance,
+    Instances,
+    Mask,
+    Prediction,
+    State,
+    SteppingModel,
+)
+from capnets.models.capacity import ACTIVATIONS, INVERSES
+from capnets.nn import masked
+from capnets.nn.encoders import each, features_read
+from capnets.nn.monotone import Bend, monotone_mlp
+
+__all__ = ["PotentialNetwork"]
+
+#: How many instances the bends of freshly drawn units are meant for.
+SIZE = 10.0
+
+
+class PotentialNetwork(SteppingModel):
+    r"""Added values as differences of a monotone function of sums.
+
+    Parameters
+    ----------
+    encoder
+        The paper's :math:`\varepsilon`.
+    sizes
+        Of the layers of :math:`\delta`: width of the sums, units of each hidden layer, outputs.
+    activation
+        What makes the weights of :math:`\delta` positive: `abs` or `softplus`; with `identity`
+        they have any sign, so that values are signed, and still no order matters.
+
+    Examples
+    --------
+    >>> from capnets.nn.encoders import mlp
+    >>> net = PotentialNetwork(encoder=mlp(3, 8), sizes=(8, 8, 1)).double()
+    >>> x = torch.randn(2, 5, 3, dtype=torch.float64)
+    >>> torch.allclose(net(x), net(x.flip(1))), bool((net.added_values(x) >= 0).all())
+    (True, True)
+    """
+
+    ordered = False
+
+    def __init__(
+        self, *, encoder: nn.Module, sizes: tuple[int, ...], activation: str = "abs"
+    ) -> None:
+        if activation not in ACTIVATIONS:
+            raise unknown("activation", activation, ACTIVATIONS)
+        super().__init__(in_features=features_read(encoder), outputs=sizes[-1])
+        self.encoder = encoder
+        self.activation = activation
+        self.decoder = monotone_mlp(
+            *sizes, positive=ACTIVATIONS[activation], inverse=INVERSES[activation]
+        )
+        self.state_features = sizes[0]
+
+    @property
+    def each_adds(self) -> Tensor:
+        """What every instance adds, whatever it is."""
+        return ACTIVATIONS[self.activation](self.final.bias)
+
+    def values(self, x: Instances) -> AddedValues:
+        summands = each(self.encoder, x).relu().transpose(0, 1)
+        sums = torch.cat([torch.zeros_like(summands[:1]), summands]).cumsum(0)
+        steps: Tensor = self.decoder(sums).diff(dim=0)  # the last bias cancels; it counts instances
+        return (steps + self.each_adds).transpose(0, 1)
+
+    def forward(self, x: Instances, mask: Mask = None) -> Prediction:
+        """The potential of the whole set, without those of its prefixes; 0 for an empty set."""
+        x = self.read(x, mask)
+        if x.shape[1] == 0:
+            return self.unit.new_zeros(len(x), self.outputs)
+        return self.unit * self.predict(x, mask)
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        total = masked.total(self.encoder(x).relu(), mask)
+        nothing, worth = self.decoder(torch.stack([torch.zeros_like(total), total]))
+        size = masked.sizes(x, mask)
+        prediction: Prediction = (worth - nothing) * (size > 0) + size * self.each_adds
+        return prediction
+
+    def step(self, x: Instance, state: State) -> tuple[Prediction, State]:
+        """One instance per set in; its added value and the new sums out."""
+        after = state + self.encoder(self.read(x[:, None], None))[:, 0].relu()
+        before_and_after = self.decoder(torch.stack([state, after]))
+        value = before_and_after[1] - before_and_after[0] + self.each_adds
+        return self.unit * value, after
+
+    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
+        """Begin with half of the mean value in every instance, and bends as far out as sums go."""
+        half = INVERSES[self.activation](0.5 * label / unit / size)
+        super().start(unit=unit, label=half * unit, size=size)
+        with torch.no_grad():
+            for layer in self.decoder:
+                if isinstance(layer, Bend):
+                    layer.at.mul_(size / SIZE)

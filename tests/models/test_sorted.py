@@ -1,0 +1,72 @@
+"""Networks that sort instances before they read them."""
+
+import numpy as np
+import pytest
+import torch
+
+from capnets.checks import check_model, check_spec
+from capnets.errors import InputError
+from capnets.evaluate import predict
+from capnets.models import ModelSpec, build
+from capnets.sets import Sets
+from capnets.training.fit import fit
+from capnets.training.recipe import Recipe
+
+
+@pytest.mark.parametrize("by", ["worth", 2])
+@pytest.mark.parametrize("name", ["c-gru", "gru", "c-deepset"])
+def test_contract(name, by):
+    check_model(lambda: build(name, in_features=5, hidden=8, outputs=2, order=by))
+
+
+def test_spec_goes_through_json():
+    for by in ("worth", 2):
+        check_spec(ModelSpec("c-gru", in_features=5, hidden=8, order=by, inputs="standardize"))
+
+
+@torch.no_grad()
+def test_reads_by_a_feature():
+    """As the network itself does when someone has sorted for it; padding stays behind."""
+    plain = build("c-gru", in_features=3, hidden=8, seed=1).double().eval()
+    model = build("c-gru", in_features=3, hidden=8, seed=1, order=1).double().eval()
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(4, 5, 3, generator=generator, dtype=torch.float64)
+    sizes = [5, 2, 1, 4]
+    mask = torch.arange(5) < torch.tensor(sizes)[:, None]
+    found = model(x, mask)
+    for k, size in enumerate(sizes):
+        rows = sorted(x[k, :size], key=lambda instance: float(instance[1]))
+        torch.testing.assert_close(found[k], plain(torch.stack(rows)[None])[0])
+
+
+@torch.no_grad()
+def test_reads_by_worth():
+    plain = build("c-gru", in_features=3, hidden=8, seed=1).double().eval()
+    model = build("c-gru", in_features=3, hidden=8, seed=1, order="worth").double().eval()
+    x = torch.randn(4, 5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for k, found in enumerate(model(x)):
+        rows = sorted(x[k], key=lambda instance: -float(plain(instance[None, None])))
+        torch.testing.assert_close(found, plain(torch.stack(rows)[None])[0])
+
+
+def test_learns():
+    """Trained like any other; the unit of the labels is found once, not twice."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 4, 2)).astype("f4")
+    sets = Sets.from_padded(x, y=100 * x[..., 0].max(1))
+    model = build("c-gru", in_features=2, hidden=8, layers=1, order="worth", seed=0)
+    fit(model, sets, recipe=Recipe(epochs=60, batch_size=20, learning_rate=0.02))
+    assert np.var(sets.y - predict(model, sets)) < 0.3 * np.var(sets.y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"order": "size"}, "sorted by 'worth' or a feature's number: 'size'"),
+        ({"order": 3}, "feature 3 does not exist: there are 3"),
+        ({"order": 0, "name": "deepset"}, "no order changes what this network predicts"),
+    ],
+)
+def test_wrong_settings(settings, words):
+    with pytest.raises(InputError, match=words):
+        build(**{"name": "c-gru", "in_features": 3, **settings})
