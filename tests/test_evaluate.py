@@ -163,6 +163,9 @@ class TestOrderSensitivity:
         assert found["deviation"] == pytest.approx(errors.std(), rel=1e-2)
         assert found["spread"] == pytest.approx(each.std(0).mean(), rel=1e-4)
         assert found["spread"] > 0
+        averaged = ((each.mean(0) - sets.y) ** 2).mean()
+        assert found["averaged"] == pytest.approx(averaged, rel=1e-5)
+        assert found["averaged"] < found["mean"]  # a mean is never worse than its parts on average
 
     def test_seed(self):
         model, sets = network("gru"), ragged()

@@ -68,6 +68,7 @@ def order_sensitivity(
     -------
     sensitivity
         `mse`: the error under each random order; `mean`, `median` and `deviation` of these;
+        `averaged`: the error of the mean prediction over the orders;
         `spread`: the standard deviation over orders of the prediction of one set, averaged over
         sets.
     """
@@ -83,6 +84,7 @@ def order_sensitivity(
         "mean": float(np.mean(errors)),
         "median": float(np.median(errors)),
         "deviation": float(np.std(errors)),
+        "averaged": float(metrics.mse(sets.y, every.mean(axis=0))),
         "spread": float(every.std(axis=0).mean()),
     }
 

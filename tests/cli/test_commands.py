@@ -224,6 +224,20 @@ class TestWay:
         assert config.seed == config.data["task"]["seed"] == 5
         assert config.data["task"]["sets"] == 100
 
+    def test_what_is_done_about_order_is_recorded(self, say, tmp_path):
+        """And a sorted network comes back sorted."""
+        folder = tmp_path / "run"
+        say(
+            "train", "US:digits", "--sets", 40, "--valid-sets", 20, "--test-sets", 20,
+            "--epochs", 1, "--hidden", 4, "--layers", 1, "--consistent", 0.5, "--orders", 3,
+            "--sort", "2", "-o", folder,
+        )  # fmt: skip
+        run = capnets.load(folder)
+        assert run.config.priors == ({"kind": "consistent", "weight": 0.5},)
+        assert run.config.recipe.orders == 3
+        assert run.config.model.order == run.model.by == 2
+        assert "orders" not in run.metrics  # no order can matter
+
     def test_evaluate(self, say, trained):
         found = say("evaluate", trained, "--json").json
         metrics = capnets.load(trained).metrics

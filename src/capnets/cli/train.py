@@ -30,7 +30,9 @@ from capnets.errors import InputError
 __all__ = ["add_to", "train"]
 
 FOR_IMAGES = ("size", "sets", "valid_sets", "test_sets")
-FOR_TASKS = (*FOR_IMAGES, "embedding", "upper_bound", "prior_weight", "consistent", "devices")
+FOR_TASKS = (
+    *FOR_IMAGES, "embedding", "upper_bound", "prior_weight", "consistent", "sort", "devices",
+)  # fmt: skip
 FOR_FILES = (
     "set_column", "target", "features", "categories", "order_column", "group_column",
     "weight_column", "text_column", "missing", "classify", "test_share", "members",
@@ -119,6 +121,14 @@ def train(
     fixed_order: Annotated[
         bool, typer.Option("--fixed-order", help="Do not reorder instances every epoch.")
     ] = False,
+    orders: Annotated[
+        int | None,
+        typer.Option(min=1, help="Orders in which every set is read at each step, averaged."),
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(help="For tasks: read instances sorted by worth, or by a feature's number."),
+    ] = None,
     upper_bound: Annotated[
         float | None, typer.Option(help="Prior: no added value exceeds this.")
     ] = None,
@@ -140,7 +150,7 @@ def train(
     import torch
 
     torch.set_num_threads(threads)
-    changes: dict[str, Any] = {"batch_size": batch_size, "patience": patience}
+    changes: dict[str, Any] = {"batch_size": batch_size, "patience": patience, "orders": orders}
     changes = {name: value for name, value in changes.items() if value is not None}
     if learning_rate is not None:  # None in a recipe: look for one
         changes["learning_rate"] = None if learning_rate == "find" else _number(learning_rate)
@@ -175,7 +185,10 @@ def train(
         changes["epochs"] = n_epochs
     if fixed_order:
         changes["reshuffle"] = False
-    network = {"name": model, "hidden": hidden, "layers": layers, "activation": activation}
+    network = {
+        "name": model, "hidden": hidden, "layers": layers, "activation": activation,
+        "order": int(sort) if sort is not None and sort.isdigit() else sort,
+    }  # fmt: skip
     told: dict[str, Any] = {
         "network": network,
         "recipe": recipe,

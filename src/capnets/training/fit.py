@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capnets.batches import Batches
+from capnets.batches import Batch, Batches
 from capnets.errors import InputError, unknown
 from capnets.models.base import SetModel
 from capnets.sets import Sets
@@ -127,6 +127,7 @@ def fit(
             bucket=data.ragged,
             share=(fabric.global_rank, fabric.world_size),
         )
+        orders = _generator(seed, epoch, fabric.global_rank, 0)
         with _dropout(_generator(seed, epoch, 2 + fabric.global_rank), fabric.device):
             for number, batch in enumerate(batches):
                 batch = batch.to(fabric.device)
@@ -135,17 +136,20 @@ def fit(
                     group["lr"] = recipe.rate(
                         step, recipe.epochs * steps_per_epoch, highest=highest
                     )
-                x = batch.x.to(model.unit.dtype)
+                x, mask = _readings(batch, recipe.orders, orders)
+                x = x.to(model.unit.dtype)
                 if priors:
-                    values = network.added_values(x, batch.mask)
+                    values = network.added_values(x, mask)
                     prediction = values.sum(1)
                 else:
-                    prediction = network(x, batch.mask)
+                    prediction = network(x, mask)
+                if recipe.orders > 1:
+                    prediction = prediction.unflatten(0, (recipe.orders, -1)).mean(0)
                 assert batch.y is not None
                 objective = task(prediction, batch.y, unit=model.unit, weights=batch.weights)
                 total += objective.detach()
                 for prior in priors:
-                    objective = objective + prior.penalty(model, batch, values)
+                    objective = objective + prior.penalty(model, batch, values[: len(batch.x)])
                 optimizer.zero_grad()
                 fabric.backward(objective)
                 if recipe.clip is not None:
@@ -213,6 +217,17 @@ def make_fabric(devices: int = 1) -> Fabric:
     )
 
 
+def _readings(
+    batch: Batch, orders: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor | None]:
+    """The sets as they are, then once more for every further order, with their masks."""
+    if orders == 1:
+        return batch.x, batch.mask
+    others = [batch.shuffled(generator).x for _ in range(orders - 1)]
+    mask = None if batch.mask is None else batch.mask.repeat(orders, 1)
+    return torch.cat([batch.x, *others]), mask
+
+
 def _generator(*words: int) -> torch.Generator:
     """Streams of random numbers that never meet: one per seed, epoch and purpose."""
     seed = np.random.SeedSequence(words).generate_state(1, np.uint64)[0]
@@ -232,8 +247,10 @@ def _saved(model: SetModel, path: Path | None, about: dict[str, Any]) -> Checkpo
     if path is None or not path.exists():
         return None
     saved = Checkpoint.read(path)
+    # What a recipe did not have when the training began has its default.
+    begun = {**saved.about, "recipe": Recipe.from_dict(saved.about["recipe"]).to_dict()}
     for key, value in json.loads(json.dumps(about)).items():
-        if saved.about.get(key, value) != value:
+        if begun.get(key, value) != value:
             raise InputError(
                 f"{path} belongs to another training (its {key} differs); remove it to start over"
             )

@@ -39,6 +39,9 @@ class Recipe(Record):
         recipe and saved in the network; the data are never changed.
     reshuffle
         Feed instances in a fresh random order every epoch; otherwise in the order given.
+    orders
+        In how many orders every set is read at each step. Their mean is the prediction that is
+        trained (Janossy pooling; Murphy et al., ICLR 2019), so predict with a mean over orders too.
     patience
         Stop after so many epochs without a better validation error; None never stops early.
     """
@@ -53,6 +56,7 @@ class Recipe(Record):
     weight_decay: float = 0.0
     scale: bool = True
     reshuffle: bool = True
+    orders: int = 1
     patience: int | None = None
 
     def __post_init__(self) -> None:
@@ -62,7 +66,7 @@ class Recipe(Record):
         ):
             if getattr(self, name) not in choices:
                 raise unknown(name, getattr(self, name), choices)
-        for name in ("epochs", "batch_size", "learning_rate", "clip", "patience"):
+        for name in ("epochs", "batch_size", "learning_rate", "clip", "orders", "patience"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise InputError(f"{name} must be above 0, not {value}")
