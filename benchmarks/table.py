@@ -43,8 +43,10 @@ def main() -> None:
     speed, stream = newest(HERE / "speed.jsonl"), newest(HERE / "stream.jsonl")
     parts = [HEAD]
     if speed and stream:
-        parts += [_about("speed.py", speed[0]), _about("stream.py", stream[0])]
-        parts += _goals(speed, stream)
+        about = [_about("speed.py", speed[0]), _about("stream.py", stream[0])]
+        met = _goals(speed, stream)
+        parts += [*about, "\n## Goals\n", *met]
+        _fill(HERE.parent / "docs" / "speed.md", "goals", "\n".join([*met, "", *about]))
     if speed:
         parts += [*_sets(speed, "train"), *_sets(speed, "infer"), *_fit(speed), *_large(speed)]
     if stream:
@@ -66,7 +68,14 @@ def _goals(speed: list[Line], stream: list[Line]) -> list[str]:
         f"| {g.what} | {g.limit:g} | {g.found:.2f} | {'met' if g.met else '**not met**'} |"
         for g in goals(speed, stream)
     ]
-    return ["\n## Goals\n", "| | at most | found | |", "|---|---|---|---|", *rows]
+    return ["| | at most | found | |", "|---|---|---|---|", *rows]
+
+
+def _fill(page: Path, name: str, text: str) -> None:
+    """Write what stands between two marks of a page."""
+    before, mark, rest = page.read_text().partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    write_text(page, f"{before}{mark}{text}\n{end}{after}")
 
 
 def _sets(lines: list[Line], what: str) -> list[str]:

@@ -79,7 +79,7 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
     if state is None:
         before = g.add("CumSum", kinds, first, exclusive=1)
         after = g.add("ReduceSum", kinds, g.integers(0), keepdims=0)
-    else:  # as one more instance in front: adding it to every sum costs three times as much
+    else:  # as one more instance in front: adding it to every sum costs twice as much
         counts = g.add("CumSum", g.add("Concat", _first(g, state), kinds, axis=0), first)
         before = g.add("Slice", counts, g.integers(0), g.integers(-1), g.integers(0))
         after = g.add("Gather", counts, g.constant(-1, np.int64), axis=0)
