@@ -144,13 +144,15 @@ def known() -> dict[tuple[str, str, int, int], dict[str, Any]]:
     """The newest line of every fold, in the order they were written."""
     if not LINES.exists():
         return {}
+    from capnets.models import ModelSpec
     from capnets.training.recipe import Recipe
 
     found: dict[tuple[str, str, int, int], dict[str, Any]] = {}
     whole = [line for line in LINES.read_text().splitlines() if line.endswith("}")]
     for x in map(json.loads, whole):
         key = (x["data"], x["model"], x["repeat"], x["fold"])
-        if "recipe" in x:  # settings that came later have their defaults
+        if "network" in x:  # settings that came later have their defaults
+            x["network"] = ModelSpec.from_dict(x["network"]).to_dict()
             x["recipe"] = Recipe.from_dict(x["recipe"]).to_dict()
         found.pop(key, None)
         found[key] = x

@@ -69,14 +69,17 @@ def _row(model: str, lines: list[dict[str, Any]], protocol: Any) -> str:
     for line in lines:
         repeats[line["repeat"]].append(line)
     whole = [r for r in repeats.values() if len(r) == protocol.folds]
-    unfinished = "" if len(whole) == len(repeats) else " (one unfinished)"
-    if not whole:
-        return f"| {model} | – | – | 0{unfinished} | |"
+    done = str(len(whole))
+    if not whole:  # better a figure that says how little stands behind it than none
+        whole = [repeats[0]]
+        done = f"{len(whole[0])} of {protocol.folds} folds"
+    elif len(whole) < len(repeats):
+        done += " (one unfinished)"
     measured = np.array([_measure(r, protocol.classes) for r in whole])
     cells = [_cell(measured[:, k]) for k in range(2)]
     seconds = [x["cpu_seconds"] for x in lines if "cpu_seconds" in x]
     time = f"{np.mean(seconds):.0f}" if seconds else ""
-    return f"| {model} | {cells[0]} | {cells[1]} | {len(whole)}{unfinished} | {time} |"
+    return f"| {model} | {cells[0]} | {cells[1]} | {done} | {time} |"
 
 
 def _cell(values: np.ndarray) -> str:
