@@ -1,6 +1,8 @@
-"""Draws benchmarks/README.md from the newest lines of speed.jsonl and stream.jsonl.
+"""The page of this folder, and the goals in docs/speed.md, from the newest runs in the records.
 
-python benchmarks/table.py
+    python benchmarks/table.py
+
+Reads speed.jsonl and stream.jsonl. Of docs/speed.md only what stands between the marks is written.
 """
 
 from __future__ import annotations
