@@ -14,6 +14,7 @@ from capnets.models import ModelSpec, SetModel, parameters
 from capnets.runs import Run, RunConfig
 from capnets.sets import Sets
 from capnets.tasks import FUNCTIONS, PROTOCOLS, TaskSets, TaskSpec, make, parse_task
+from capnets.tasks.files import Progress as FileProgress
 from capnets.tasks.sentiment import ReviewSets, ReviewSpec, make_reviews
 from capnets.training.fit import History, fit, make_fabric
 from capnets.training.priors import Prior
@@ -129,21 +130,30 @@ def measure_task(model: SetModel, task: TaskSets | ReviewSets) -> dict[str, Any]
 
 
 def task_of(
-    run: Run, *, test_sets: int | None = None, sizes: str | None = None, seed: int | None = None
+    run: Run,
+    *,
+    test_sets: int | None = None,
+    sizes: str | None = None,
+    seed: int | None = None,
+    progress: FileProgress | None = None,
 ) -> TaskSets | ReviewSets:
-    """The task that a run was trained on, drawn again, with some things changed."""
+    """The task that a run was trained on, drawn again, with some things changed.
+
+    `progress` is told how far files and features are, where they have to be made first.
+    """
     task = run.config.data.get("task", {})
     changes: dict[str, Any] = {"test_sets": test_sets, "sizes": sizes, "seed": seed}
     changes = {name: value for name, value in changes.items() if value is not None}
     if task.get("function") == "sentiment":
-        return make_reviews(_same_documents(ReviewSpec.from_dict(task), changes))
+        spec = _same_documents(ReviewSpec.from_dict(task), changes)
+        return make_reviews(spec, progress=progress)
     if task.get("function") not in FUNCTIONS:
         raise InputError(f"{run.folder} was not trained on a set task; give the file with the sets")
-    spec = TaskSpec.from_dict(task)
+    drawn = TaskSpec.from_dict(task)
     if sizes is not None:
-        changes["sizes"] = parse_task(spec.name, sizes=sizes).sizes
+        changes["sizes"] = parse_task(drawn.name, sizes=sizes).sizes
     # Only the test sets matter from here on: training sets are not drawn again in full.
-    return make(replace(spec, **changes, sets=1))
+    return make(replace(drawn, **changes, sets=1), progress=progress)
 
 
 def _same_documents(spec: ReviewSpec, changes: dict[str, Any]) -> ReviewSpec:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, print_json, print_measures, print_table
+from capnets.cli.printing import Json, loading, print_json, print_measures, print_table
 from capnets.errors import InputError
 
 __all__ = ["add_to", "evaluate"]
@@ -43,9 +43,9 @@ def evaluate(
     from capnets.runs import load
 
     trained = load(run)
-    result = measure_task(
-        trained.model, task_of(trained, test_sets=test_sets, sizes=size, seed=seed)
-    )
+    with loading() as progress:
+        task = task_of(trained, test_sets=test_sets, sizes=size, seed=seed, progress=progress)
+    result = measure_task(trained.model, task)
     if as_json:
         print_json(result)
         return

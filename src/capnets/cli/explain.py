@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, console, print_json
+from capnets.cli.printing import Json, console, loading, print_json
 
 __all__ = ["add_to", "explain"]
 
@@ -33,9 +33,11 @@ def explain(
     from capnets.explain.pictures.terminal import terminal_table
     from capnets.report.explanation import explain_run
 
-    found = explain_run(
-        run, file, sets=sets, method=method, orders=orders, seed=seed, output=output, show=show
-    )
+    with loading() as progress:
+        found = explain_run(
+            run, file, sets=sets, method=method, orders=orders, seed=seed, output=output,
+            show=show, progress=progress,
+        )  # fmt: skip
     if html is not None:
         write_text(html, found.page())
     if as_json:

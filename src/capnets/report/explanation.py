@@ -22,6 +22,8 @@ from capnets.runs import Run
 from capnets.sets import Array, Sets
 from capnets.tables import Schema
 from capnets.tables.sources import Source, open_source
+from capnets.tasks import TaskSets
+from capnets.tasks.files import Progress
 from capnets.tasks.sentiment import ReviewSets
 
 __all__ = ["METHODS", "Explained", "explain_run"]
@@ -91,6 +93,7 @@ def explain_run(
     seed: int = 0,
     output: str | None = None,
     show: str | None = None,
+    progress: Progress | None = None,
 ) -> Explained:
     """Explain some sets with the network of a run.
 
@@ -113,6 +116,8 @@ def explain_run(
         Which label or class, by its name; needed only when there are several.
     show
         The column of the file that says what an instance is: its text, or its name.
+    progress
+        Told how far files and features of a task are, where they have to be made first.
     """
     if method not in METHODS:
         raise unknown("method", method, METHODS)
@@ -120,7 +125,8 @@ def explain_run(
     if file is None:
         if show is not None or output is not None:
             raise InputError("a task has one label, and shows its own pictures or sentences")
-        return _explain_task(run, sets, method, orders, seed)
+        task = task_of(run, progress=progress)
+        return _explain_task(run, task, sets, method, orders, seed)
     estimator = load_estimator(folder)
     chosen = chosen_sets(_sets(estimator, str(file)), sets)
     names = estimator.output_names()
@@ -156,8 +162,9 @@ def _sets(estimator: SetRegressor | SetClassifier, file: str) -> Sets:
     return estimator._read(file).sets
 
 
-def _explain_task(run: Run, numbers: str, method: str, orders: int | None, seed: int) -> Explained:
-    task = task_of(run)
+def _explain_task(
+    run: Run, task: TaskSets | ReviewSets, numbers: str, method: str, orders: int | None, seed: int
+) -> Explained:
     chosen = chosen_sets(task.test, numbers)
     averaged = Orders() if orders is None else Orders.random(orders, seed=seed)
     found = _explain(run.model, chosen, method, orders, averaged, seed)
