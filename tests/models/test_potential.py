@@ -1,14 +1,20 @@
 """A potential network is a capacity: monotone in the set, whatever the order."""
 
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
+import numpy as np
 import pytest
 import torch
 
 from capnets.errors import InputError
+from capnets.estimators import SetRegressor
+from capnets.evaluate import added_values, evaluate
 from capnets.models import build
 from capnets.models.potential import PotentialNetwork
 from capnets.nn.encoders import mlp
+from capnets.sets import Sets, offsets_of
+from capnets.training.fit import fit
+from capnets.training.recipe import Recipe
 
 
 def potential(activation="abs", **settings):
@@ -75,14 +81,45 @@ def test_values_may_be_signed():
 
 @torch.no_grad()
 def test_start():
-    """Half of the mean value is in every instance; bends go as far as sums of larger sets do."""
+    """Instances are given what sums lack of the mean; bends go as far as those of larger sets."""
     model = build("c-potential", in_features=3, hidden=8, outputs=2, seed=0)
     bends = model.decoder[1].at.clone()
-    model.start(unit=torch.tensor([2.0, 4.0]), label=torch.tensor([40.0, 8.0]), size=20.0)
-    torch.testing.assert_close(model.unit * model.each_adds, torch.tensor([1.0, 0.2]))
+    model.start(unit=torch.tensor([2.0, 4.0]), label=torch.tensor([400.0, 8.0]), size=20.0)
+    torch.testing.assert_close(model.each_adds, torch.tensor([10.0 - 2.0, 0.01]))
     torch.testing.assert_close(model.decoder[1].at, 2 * bends)
 
 
 def test_unknown_activation():
     with pytest.raises(InputError, match="unknown activation 'soft': did you mean 'softplus'"):
         PotentialNetwork(encoder=mlp(3, 4), sizes=(4, 4, 1), activation="soft")
+
+
+@pytest.mark.parametrize("start", ["wide", "torch"])
+def test_learns_what_is_distinct(start):
+    """A concave function of counts, from labels of sets of one to five; values are 1 or 0."""
+    draw = np.random.default_rng(0)
+    offsets = offsets_of(draw.integers(1, 6, size=200))
+    index = draw.integers(4, size=offsets[-1])
+    y = [len(set(index[a:b])) for a, b in pairwise(offsets)]
+    sets = Sets(np.eye(4, dtype=np.float32), index, offsets, np.array(y, np.float32))
+    model = build("c-potential", in_features=4, hidden=8, layers=2, seed=0)
+    how = Recipe(epochs=40, batch_size=20, learning_rate=0.02, start=start)
+    fit(model, sets, recipe=how)
+    assert evaluate(model, sets)["mse"] < 0.05
+    seen = [c in index[a:k] for a, b in pairwise(offsets) for k, c in enumerate(index[a:b], a)]
+    expected = 1.0 - np.array(seen)
+    assert np.abs(added_values(model, sets) - expected).mean() < 0.15
+
+
+def test_estimator_explains():
+    """Through scikit-learn's door: signed values that sum to the prediction."""
+    draw = np.random.default_rng(1)
+    x = [draw.normal(size=(n, 3)) for n in draw.integers(1, 6, size=60)]
+    y = np.array([table[:, 0].max() - table[:, 1].sum() for table in x])
+    estimator = SetRegressor("c-potential", members=1, epochs=40, random_state=0).fit(x, y)
+    values = np.split(estimator.added_values(x), np.cumsum([len(table) for table in x])[:-1])
+    np.testing.assert_allclose(
+        [v.sum() for v in values], estimator.predict(x), rtol=1e-4, atol=1e-4
+    )
+    assert min(v.min() for v in values) < 0
+    assert estimator.score(x, y) > 0.5

@@ -33,8 +33,9 @@ from capnets.nn.monotone import Bend, monotone_mlp
 
 __all__ = ["PotentialNetwork"]
 
-#: How many instances the bends of freshly drawn units are meant for.
-SIZE = 10.0
+#: How many instances the bends of freshly drawn units are meant for, and what the sums make of each
+#: of these instances, roughly, in units.
+SIZE, RISE = 10.0, 2.0
 
 
 class PotentialNetwork(SteppingModel):
@@ -107,9 +108,15 @@ class PotentialNetwork(SteppingModel):
         return self.unit * value, after
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
-        """Begin with half of the mean value in every instance, and bends as far out as sums go."""
-        half = INVERSES[self.activation](0.5 * label / unit / size)
-        super().start(unit=unit, label=half * unit, size=size)
+        """Begin near the mean, with bends as far out as the sums go.
+
+        Every instance is given what the sums lack, and no more: among sets that are all equally
+        large, labels could not tell it from what the sums should have learned.
+        """
+        rest = label / unit / size - RISE
+        if self.activation != "identity":
+            rest = rest.clamp_min(0.01)
+        super().start(unit=unit, label=INVERSES[self.activation](rest) * unit, size=size)
         with torch.no_grad():
             for layer in self.decoder:
                 if isinstance(layer, Bend):

@@ -1,0 +1,98 @@
+"""The tables and the picture of docs/orders.md, from benchmarks/orders.jsonl.
+
+    python benchmarks/orders_page.py
+
+Writes what stands between the marks <!-- NAME --> and <!-- end --> of the page. Nothing is trained
+here, and no number is typed in.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from orders import STUDIES, WAYS, lines
+
+from capnets.atomic import write_text
+from capnets.tasks import PROTOCOLS
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "orders.md"
+PICTURE = ROOT / "docs" / "images" / "orders.png"
+SETTING = {"sets": 30_000, "epochs": 12, "size": 10}
+COLORS = {
+    "c-gru": "#b45309",
+    "c-deepset": "#1d4ed8",
+    "c-potential": "#047857",
+    "deepset": "#6b7280",
+}
+
+Records = list[dict[str, Any]]
+
+
+def main() -> None:
+    """Write the page's tables and its picture."""
+    records = [r for r in lines() if all(r[k] == v for k, v in SETTING.items())]
+    tables = {name: table(records, STUDIES[name], "valid") for name in STUDIES if name != "all"}
+    tables |= {name: table(records, list(WAYS), name) for name in PROTOCOLS}
+    text = PAGE.read_text()
+    for name, rows in tables.items():
+        pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+        if pattern.search(text):
+            text = pattern.sub(lambda m, t=rows: f"{m[1]}\n{t}\n\n{m[2]}", text)
+    write_text(PAGE, text)
+    draw(records)
+
+
+def table(records: Records, ways: list[str], part: str) -> str:
+    """Spread, errors and cost of some ways on all tasks; means over seeds."""
+    head = ["task", "way", "seeds", "spread", "MSE", "MSE, mean of 5 orders"]
+    head += ["error of added values", "seconds"]
+    rows = [head, ["---"] * len(head)]
+    for task in dict.fromkeys(r["task"] for r in records):
+        for way in ways:
+            some = [r for r in records if (r["task"], r["way"]) == (task, way) and part in r]
+            if some:
+                spread, mse, averaged, values = (
+                    mean(r[part][k] for r in some) for k in ("spread", "mse", "averaged", "values")
+                )
+                rows.append([task, way, str(len(some)), "0" if spread < 1e-4 else f"{spread:.2g}"])
+                rows[-1] += [f"{number:.3g}" for number in (mse, averaged, values)]
+                rows[-1].append(f"{mean(r['seconds'] for r in some):.0f}")
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def draw(records: Records) -> None:
+    """Error against spread, a point per way."""
+    tasks = list(dict.fromkeys(r["task"] for r in records))
+    figure, axes = plt.subplots(1, len(tasks), figsize=(4.6 * len(tasks), 4), squeeze=False)
+    for axis, task in zip(axes[0], tasks, strict=True):
+        for way in WAYS:
+            some = [r["valid"] for r in records if (r["task"], r["way"]) == (task, way)]
+            if not some:
+                continue
+            x, y = mean(r["spread"] for r in some), mean(r["mse"] for r in some)
+            model, _, what = way.partition(", ")
+            axis.plot(x, y, "o", color=COLORS[model])
+            axis.annotate(
+                what or model, (x, y), fontsize=7, xytext=(4, 3), textcoords="offset points"
+            )
+        axis.set(title=task, xlabel="spread over orders, in units of the label", yscale="log")
+        axis.margins(x=0.25, y=0.15)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0][0].set_ylabel("MSE on validation sets")
+    handles = [plt.Line2D([], [], marker="o", ls="", color=c, label=m) for m, c in COLORS.items()]
+    figure.legend(handles=handles, loc="lower center", ncols=len(COLORS), frameon=False)
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    PICTURE.parent.mkdir(exist_ok=True)
+    figure.savefig(PICTURE, dpi=130, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()
