@@ -9,6 +9,7 @@ import pytest
 
 from capnets.paper.names import (
     BEYOND,
+    BEYOND_ORDERED,
     CAPACITY,
     COUNTERPART,
     MODELS,
@@ -72,10 +73,13 @@ def test_spot_values():
 
 def test_names_are_those_of_the_registries():
     from capnets.models import MODELS as REGISTRY
+    from capnets.models import ModelSpec
 
     # Every network has its place in the tables: a new one is named in `BEYOND`.
     assert {*MODELS, *BEYOND} == set(REGISTRY)
     assert not set(MODELS) & set(BEYOND)
+    ordered = {name for name in BEYOND if REGISTRY[name].make(ModelSpec(name)).ordered}
+    assert set(BEYOND_ORDERED) == ordered
     assert set(RECURRENT) | set(WITHOUT_ORDER) == set(MODELS)
     assert {c: REGISTRY[c].counterpart for c in CAPACITY} == dict(COUNTERPART)
     assert {f.short: name for name, f in FUNCTIONS.items()} == {

@@ -82,14 +82,14 @@ def test_our_own_networks_are_told_apart(report):
         page.count('<tr class="beyond"><th scope="row">C-DeepSet<small>not in the paper') > tables
     )
     assert latex.count("\\midrule\nC-DeepSet &") == run
-    assert "50 of 60 entries run (scale smoke, 300 sets), 5 of 6 for networks that" in text
+    assert "50 of 60 entries run (scale smoke, 300 sets), 10 of 12 for networks that" in text
 
 
 def test_the_page_needs_no_other_file(report):
     page = (report / "index.html").read_text()
     sources = re.findall(r'(?:src|href)="([^"]*)"', page)
     assert all(source.startswith(("data:", "#")) for source in sources)
-    assert page.count("<figure>") == 11 + 9 + 1 + 3 + 1  # sizes, sets, orders, labels, prior
+    assert page.count("<figure>") == 12 + 9 + 1 + 3 + 1  # sizes, sets, orders, labels, prior
     identifiers = Counter(re.findall(r'id="([^"]+)"', page))
     assert max(identifiers.values()) == 1
     assert {s[1:] for s in sources if s.startswith("#")} <= set(identifiers)

@@ -9,6 +9,7 @@ from capnets.errors import unknown
 
 __all__ = [
     "BEYOND",
+    "BEYOND_ORDERED",
     "CAPACITY",
     "COUNTERPART",
     "LABELS",
@@ -30,7 +31,9 @@ RECURRENT = (*COUNTERPART.values(), *CAPACITY)
 WITHOUT_ORDER = ("deepset", "attention", "set-transformer", "set-transformer-l")
 MODELS = RECURRENT + WITHOUT_ORDER
 # Not of the paper: networks of ours that stand below its ten in tables, without a printed number.
-BEYOND = ("c-deepset",)
+BEYOND = ("c-deepset", "c-potential")
+# Those of them whose answer depends on the order of the instances.
+BEYOND_ORDERED = ("c-deepset",)
 # Not of the paper: the plain baseline for documents.
 RIDGE = "ridge"
 
@@ -39,6 +42,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
     {
         **{name: name.upper() for name in RECURRENT},
         "c-deepset": "C-DeepSet",
+        "c-potential": "C-Potential",
         "deepset": "DeepSet",
         "attention": "Attention",
         "set-transformer": "Set Transformer",

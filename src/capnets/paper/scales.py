@@ -127,7 +127,7 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
             embedding="none",
             epochs=2,
             sentiment=False,
-            grid_every=31,
+            grid_every=44,
         ),
         "small": Scale(
             name="small",

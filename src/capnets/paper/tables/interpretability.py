@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from capnets.paper.names import BEYOND, CAPACITY, RECURRENT
+from capnets.paper.names import BEYOND, BEYOND_ORDERED, CAPACITY, RECURRENT
 from capnets.paper.published import interpretability as published
 from capnets.paper.scales import Scale
 from capnets.paper.tables.table import Entry, Reading, Statistic, Table, row_of, vary
@@ -52,7 +52,7 @@ def _order_statistics(scale: Scale) -> tuple[Entry, ...]:
             published=row_of(published.ORDER_STATISTICS, model)[statistic],
             caveat=FIVE_RUNS if statistic == "stdev" else "",
         )
-        for model in RECURRENT + BEYOND
+        for model in RECURRENT + BEYOND_ORDERED
         for statistic in statistics
     )
 
