@@ -5,9 +5,8 @@ import torch
 from torch.autograd import gradcheck
 
 from capnets.nn import recurrence
-from capnets.nn.cells import GRUCell, LSTMCell, RNNCell
+from capnets.nn.cells import FEW, GRUCell, LSTMCell, RNNCell
 from capnets.nn.derivatives import by_torch
-from capnets.nn.encoders import each, mlp
 
 CELLS = [RNNCell, GRUCell, LSTMCell]
 HIDDEN = 5
@@ -60,6 +59,16 @@ def test_equals_the_kernels_of_torch(kind, size, dtype):
         torch.testing.assert_close(a, b)
     for a, b in zip(gradients_of(ours, inputs), gradients_of(theirs, inputs), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5 if dtype == torch.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("sets", [1, FEW - 1, FEW])
+@pytest.mark.parametrize("kind", CELLS)
+def test_the_same_whether_differentiated_or_not(kind, sets):
+    cell, e = kind(4, HIDDEN), draw(sets, 7, 4, dtype=torch.float32)
+    state = draw(sets, cell.state_features, dtype=torch.float32)
+    with torch.no_grad():
+        plain = cell(e, state)
+    torch.testing.assert_close(plain, cell(e, state))
 
 
 @pytest.mark.parametrize("kind", CELLS)
@@ -133,10 +142,3 @@ class TestSecondDerivatives:
         with by_torch():
             self.twice(e)
         assert e.grad.any()
-
-
-def test_each_is_the_network_and_lies_step_by_step():
-    network, x = mlp(4, 3, 2), draw(5, 6, 4, dtype=torch.float32)
-    y = each(network, x)
-    torch.testing.assert_close(y, network(x))
-    assert y.transpose(0, 1).is_contiguous()

@@ -25,6 +25,9 @@ State = Float[Tensor, "sets state"]
 Steps = Float[Tensor, "size sets features"]
 AfterSteps = Float[Tensor, "size sets hidden"]
 
+#: Where nothing is differentiated, the kernels of torch are the quicker ones for fewer sets.
+FEW = 64
+
 #: Gates begin with memories of one up to so many instances (Tallec & Ollivier, 2018): some of the
 #: state follows the newest instance, some keeps the whole set.
 LONGEST = 9
@@ -66,7 +69,7 @@ class RecurrentCell(Cell):
         state = self.initial_state(len(e)) if state is None else state
         if not e.shape[1]:
             return e.new_empty(len(e), 0, self.out_features), state
-        if not by_hand(e):
+        if not by_hand(e) or (len(e) < FEW and not torch.is_grad_enabled()):
             return self.native(e, state)
         z, state = self.steps(e.transpose(0, 1), state)
         return z.transpose(0, 1), state

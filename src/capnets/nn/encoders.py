@@ -42,12 +42,12 @@ def each(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
     nothing is copied.
     """
     steps = x.transpose(0, 1)
-    if x.ndim > 3:  # networks that read pictures look at their shape themselves
-        pictures: Tensor = network(steps.contiguous())
-        return pictures.transpose(0, 1)
-    # Rows and not steps x sets: linear layers would flatten them again, every one.
+    if features_read(network) is None:
+        y: Tensor = network(steps.contiguous())
+        return y.transpose(0, 1)
+    # Linear layers read rows; of steps x sets every one of them would make rows again.
     rows: Tensor = network(steps.flatten(0, 1))
-    return rows.reshape(*steps.shape[:2], rows.shape[1]).transpose(0, 1)
+    return rows.reshape(*steps.shape[:2], *rows.shape[1:]).transpose(0, 1)
 
 
 def encoder(in_features: int, hidden: int, *, layers: int = 3, width: int = 64) -> nn.Sequential:
