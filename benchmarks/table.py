@@ -25,7 +25,8 @@ Drawn by `make bench` from the lines of `speed.jsonl` and `stream.jsonl` (the ne
 Microseconds of processor time, one thread, median over rounds in which everything takes turns:
 ratios within one run are what counts, since other processes slow all of it down. Sets have ten
 instances of 64 features, networks 32 hidden dimensions and the paper's encoder and decoder;
-torchmil's ABMIL ends in a linear layer of its own.
+torchmil's ABMIL ends in a linear layer of its own. In ONNX Runtime means by `Engine.predict`, which
+also gathers the instances; the others find their batch ready.
 """
 SCRIPTS = """
 ## All benchmarks

@@ -127,8 +127,7 @@ class Engine:
         out = np.empty((len(rows), self.outputs), dtype=np.float32)
         state = np.zeros((1, session.get_inputs()[1].shape[1]), dtype=np.float32)
         for start in range(0, len(rows), ROWS):
-            piece = np.take(sets.pool, rows[start : start + ROWS], axis=0)
-            piece = np.asarray(piece, dtype=np.float32)
+            piece = np.asarray(sets.pool[rows[start : start + ROWS]], dtype=np.float32)
             _check_finite(piece, sets)
             values, state = session.run(None, {"instances": piece[None], "state": state})
             out[start : start + ROWS] = values[0]
