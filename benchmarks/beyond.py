@@ -32,9 +32,12 @@ TASKS = {
     "UC": "unique-count", "US": "unique-sum", "WTri": "weighted-triangular",
     "US+S": "unique-sum-synergy", "TriC": "triangular-count",
 }  # fmt: skip
-NETWORKS = ("c-rnn", "c-lstm", "c-gru", "c-deepset")
+NETWORKS = ("c-rnn", "c-lstm", "c-gru", "c-deepset", "c-potential")
 SIZES = (10, 20, 30, 40)
-COLORS = {"c-gru": "#b45309", "c-deepset": "#1d4ed8", "gru": "#9ca3af", "deepset": "#6b7280"}
+COLORS = {
+    "c-gru": "#b45309", "c-deepset": "#1d4ed8", "c-potential": "#047857",
+    "gru": "#9ca3af", "deepset": "#6b7280",
+}  # fmt: skip
 
 #: Forms of benchmarks/forms.py that see the predecessors as a set.
 CONTEXTS = {name for name in FORMS if not name.startswith(("keeping", "open", "quiet"))}
@@ -125,7 +128,7 @@ def added_values(records: Records) -> str:
 def larger_sets(records: Records) -> str:
     """WTri by the number of instances."""
     rows = []
-    for model in ("deepset", "gru", "c-gru", "c-deepset"):
+    for model in ("deepset", "gru", "c-gru", "c-deepset", "c-potential"):
         rows.append([MODELS[model].label])
         rows[-1] += [number(found(records, model, "WTri", size=n), "shared", "mse") for n in SIZES]
     best = [min(row[n] for row in LARGER_SETS.values()) for n in SIZES]
@@ -172,9 +175,11 @@ def draw_sizes(records: Records) -> None:
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     axes.plot(SIZES, [min(r[n] for r in LARGER_SETS.values()) for n in SIZES], "o--",
               color="#9ca3af", label="the paper's best")  # fmt: skip
-    for model in ("c-gru", "c-deepset"):
+    for model in ("c-gru", "c-deepset", "c-potential"):
         points = [(n, found(records, model, "WTri", size=n)) for n in SIZES]
         drawn = [(n, mean(r["metrics"]["shared"]["mse"] for r in rs)) for n, rs in points if rs]
+        if not drawn:
+            continue
         axes.plot(*zip(*drawn, strict=True), "o-", color=COLORS[model], label=MODELS[model].label)
     axes.set(xlabel="instances in a set", ylabel="test MSE, WTri, shared", yscale="log")
     axes.set_xticks(SIZES)
@@ -188,7 +193,7 @@ def draw_learning(records: Records) -> None:
     tasks = ("US", "WTri", "US+S")
     figure, places = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
     for axes, task in zip(places, tasks, strict=True):
-        for model in ("deepset", "gru", "c-gru", "c-deepset"):
+        for model in ("deepset", "gru", "c-gru", "c-deepset", "c-potential"):
             some = found(records, model, task)
             if some:
                 curve = some[0]["metrics"]["curve"]
