@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ from capnets.runs import versions
 __all__ = ["Work", "in_turn", "newest", "record", "this_run"]
 
 Name = TypeVar("Name")
+#: What is measured beside this project.
+LIBRARIES = ("onnxruntime", "torch-geometric", "torchmil")
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def this_run() -> dict[str, Any]:
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_before": round(os.getloadavg()[0], 1),
         "cores": os.cpu_count(),
-        "versions": versions(),
+        "versions": versions() | {name: _version(name) for name in LIBRARIES},
     }
 
 
@@ -80,3 +83,10 @@ def newest(path: Path) -> list[dict[str, Any]]:
     """The lines of the newest run in a file of records; none where there is no such file."""
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     return [line for line in lines if line["began"] == lines[-1]["began"]]
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "(not installed)"
