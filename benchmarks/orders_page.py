@@ -84,6 +84,8 @@ def draw(records: Records) -> None:
                 what or model, (x, y), fontsize=7, xytext=(4, 3), textcoords="offset points"
             )
         axis.set(title=task, xlabel="spread over orders, in units of the label", yscale="log")
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter("{x:g}")
         axis.margins(x=0.25, y=0.15)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("MSE on validation sets")

@@ -95,9 +95,10 @@ class PotentialNetwork(SteppingModel):
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
         total = masked.total(self.encoder(x).relu(), mask)
-        nothing, worth = self.decoder(torch.stack([torch.zeros_like(total), total]))
+        worth = self.decoder(total) - self.decoder(torch.zeros_like(total[:1]))
         size = masked.sizes(x, mask)
-        prediction: Prediction = (worth - nothing) * (size > 0) + size * self.each_adds
+        # Rounding may differ between both; nothing is worth exactly nothing.
+        prediction: Prediction = worth * (size > 0) + size * self.each_adds
         return prediction
 
     def step(self, x: Instance, state: State) -> tuple[Prediction, State]:
