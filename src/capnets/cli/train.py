@@ -104,7 +104,8 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help="fast, medium, small, or paper. [default: fast; for files and documents by their number]"
+            help="fast, medium, small, or paper. "
+            "[default: fast; for files and documents by their number]"
         ),
     ] = None,
     n_epochs: Annotated[
