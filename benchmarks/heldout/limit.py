@@ -16,7 +16,6 @@ appended to records.jsonl; what is there is not done again.
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 
 import numpy as np
@@ -39,12 +38,15 @@ TASKS = ("US", "WTri", "US+S")
 WEIGHTS = Path("runs/heldout")
 SHARES = (0.001, 0.002, 0.003, 0.005, 0.01, 0.02)
 READINGS = 8
-#: What a reader sees, for how many epochs, whether pictures are warped, and how often it looks.
+#: What a reader sees, for how many epochs, whether pictures are warped, and how often it looks; the
+#: probabilities of several are averaged.
+PATCHES, WARPED = ("patches", 10, False, 1), ("none", 8, True, READINGS)
 READERS = {
-    "patches": ("patches", 10, False, 1),
-    "convolutions": ("none", 5, False, 1),
-    "convolutions, warped": ("none", 8, True, 1),
-    "convolutions, warped, 8 readings": ("none", 8, True, READINGS),
+    "patches": [PATCHES],
+    "convolutions": [("none", 5, False, 1)],
+    "convolutions, warped": [("none", 8, True, 1)],
+    "convolutions, warped, 8 readings": [WARPED],
+    "patches and convolutions, warped, 8 readings": [PATCHES, WARPED],
 }
 
 
@@ -63,24 +65,14 @@ def main() -> None:
 
 
 def judge(name: str) -> None:
-    """Train a reader, calibrate it, and predict sets with what it says."""
-    embedding, epochs, warped, readings = READERS[name]
-    choose, test = Data.load("choose"), Data.load("test")
-    model, seconds = reader(choose, embedding, epochs=epochs, warped=warped)
-    pool = test.pool(embedding)
-    n = choose.images.train
-    kept, judged = np.arange(n, n + 10_000), test.images.rows("test")
-    look = [
-        np.stack([logits(model, pool, rows, warped=readings > 1) for _ in range(readings)])
-        for rows in (kept, judged)
-    ]
-    classes = test.images.classes
-    heat = temperature(look[0], classes[kept])
-    p = np.zeros((len(pool), 10))
-    p[judged] = softmax(look[1] / heat, axis=2).mean(0)
+    """Predict sets with what a reader says, or several."""
+    test = Data.load("test")
+    judged, classes = test.images.rows("test"), test.images.classes
+    p = np.zeros((len(classes), 10))
+    p[judged] = np.mean([probabilities(*look) for look in READERS[name]], axis=0)
     told = p.argmax(1)
     for task in TASKS:
-        sets = test.sets(task, pool, part="test", count=JUDGED_SETS)
+        sets = test.sets(task, test.pool("patches"), part="test", count=JUDGED_SETS)
         function = find_function(task)
         by_class = function.value(told[sets.index], sets.offsets)
         by_mean = mean_labels(function.name, p[sets.index].reshape(-1, SIZE, 10))
@@ -88,15 +80,27 @@ def judge(name: str) -> None:
             {"kind": "limit", "reader": name, "task": task},
             {
                 "confused": float((told[judged] != classes[judged]).mean()),
-                "temperature": round(heat, 3),
                 "told": round(mse(sets.y, by_class), 4),
                 "mean": round(mse(sets.y, by_mean), 4),
-                "seconds": seconds,
             },
         )
 
 
-def reader(data: Data, embedding: str, *, epochs: int, warped: bool) -> tuple[SetModel, float]:
+def probabilities(embedding: str, epochs: int, warped: bool, readings: int) -> np.ndarray:
+    """Train a reader, calibrate it, and give its probabilities for the test images."""
+    choose, test = Data.load("choose"), Data.load("test")
+    model = reader(choose, embedding, epochs=epochs, warped=warped)
+    pool, kept = test.pool(embedding), choose.images.rows("test")
+    looks = [
+        np.stack([logits(model, pool, rows, warped=readings > 1) for _ in range(readings)])
+        for rows in (kept, test.images.rows("test"))
+    ]
+    heat = temperature(looks[0], test.images.classes[kept])
+    shares: np.ndarray = softmax(looks[1] / heat, axis=2).mean(0)
+    return shares
+
+
+def reader(data: Data, embedding: str, *, epochs: int, warped: bool) -> SetModel:
     """A network that tells the classes of single images: `fit` on sets of one instance."""
     inputs = "pictures" if embedding == "none" else "none"
     model = build("deepset", outputs=10, hidden=64, layers=1, inputs=inputs, seed=0)
@@ -106,12 +110,11 @@ def reader(data: Data, embedding: str, *, epochs: int, warped: bool) -> tuple[Se
     recipe = Recipe(epochs=epochs, batch_size=125, learning_rate=3e-3)
     WEIGHTS.mkdir(parents=True, exist_ok=True)
     path = WEIGHTS / f"reader-{embedding}-{epochs}-{warped}.safetensors"
-    begun = time.process_time()
     fit(
         model, sets, recipe=recipe, loss="softmax", checkpoint=path,
         progress=lambda line: print(line, flush=True),
     )  # fmt: skip
-    return model, round(time.process_time() - begun, 1)
+    return model
 
 
 @torch.no_grad()

@@ -10,6 +10,7 @@ warped      convolutions, end to end; pictures are warped in a fresh way at ever
 taught      convolutions that learn, from warped single pictures, what the encoder of `patches`
             makes of them: work is done once per image, not once per place in a set
 tuned       `taught`, then end to end on set labels, warped
+averaged    the mean of what `patches` and `taught` say
 
 Choices are made with `--cut choose` (see data.py), figures come from `--cut test`. Each is
 judged in four ways: as it is, as the mean over 8 orders, over 8 warped readings, over 8 of both. A
@@ -46,12 +47,15 @@ from capnets.training.recipe import Recipe
 
 WEIGHTS = Path("runs/heldout")
 AVERAGED = 8
+#: Ways of being judged, and what stands in for a network that reads no pictures.
+JUDGED = {"given": "given", "orders": "orders", "readings": "given", "both": "orders"}
 RECIPES = {
     "patches": Recipe(epochs=20),
     "pictures": Recipe(epochs=8, learning_rate=2e-3),
     "warped": Recipe(epochs=8, learning_rate=2e-3),
     "taught": Recipe(epochs=8, batch_size=125, learning_rate=3e-3),
     "tuned": Recipe(epochs=1, batch_size=100, learning_rate=1e-3, start="torch", scale=False),
+    "averaged": Recipe(epochs=8, batch_size=125, learning_rate=3e-3),  # those of `taught`
 }
 
 
@@ -86,8 +90,18 @@ def main() -> None:
         }  # fmt: skip
         if not recorded(choice):
             data = Data.load(given.cut)
-            model, seconds = network(choice, data)
-            record(choice, judge(model, data, task) | {"seconds": round(seconds, 1)})
+            models, seconds = networks(choice, data)
+            record(choice, judge(models, data, task) | {"seconds": round(seconds, 1)})
+
+
+def networks(choice: dict[str, Any], data: Data) -> tuple[list[SetModel], float]:
+    """The trained networks whose predictions are averaged, and the seconds of all of them."""
+    if choice["way"] != "averaged":
+        model, seconds = network(choice, data)
+        return [model], seconds
+    features, _ = network(earlier(choice, "patches"), data)
+    pictures, seconds = network(earlier(choice, "taught"), data)  # its first stage is the other one
+    return [features, pictures], seconds
 
 
 def network(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
@@ -163,8 +177,24 @@ class Clock:
         write_json(self.path, self.seconds)
 
 
-def judge(model: SetModel, data: Data, task: str) -> dict[str, Any]:
-    """Errors on sets of images that were not trained on."""
+def judge(models: list[SetModel], data: Data, task: str) -> dict[str, Any]:
+    """Errors on sets of images that were not trained on, of the mean over networks."""
+    answers = [answer(model, data, task) for model in models]
+    sets = data.sets(task, data.pool("patches"), part="test", count=JUDGED_SETS)
+    expected = find_function(task).added_values(data.images.classes[sets.index], sets.offsets)
+    values = mean([found.pop("values") for found in answers])
+    errors = {
+        name: mse(sets.y, mean([found.get(name, found[instead]) for found in answers]))
+        for name, instead in JUDGED.items()
+        if any(name in found for found in answers)
+    }
+    errors["added_value_error"] = added_value_error(expected, values)
+    rounded = {name: round(error, 4) for name, error in errors.items()}
+    return rounded | {"parameters": sum(parameters(model) for model in models)}
+
+
+def answer(model: SetModel, data: Data, task: str) -> dict[str, np.ndarray]:
+    """What a network says of the sets, in all ways in which it is judged."""
     reads = any(isinstance(m, ConvEncoder) for m in model.modules())
     pool = data.pool("none" if reads else "patches")
     sets = data.sets(task, pool, part="test", count=JUDGED_SETS)
@@ -175,17 +205,14 @@ def judge(model: SetModel, data: Data, task: str) -> dict[str, Any]:
     found = {
         "given": predict(rest, plain),
         "orders": mean([predict(rest, plain.shuffled(generator)) for _ in range(AVERAGED)]),
+        "values": added_values(rest, plain),
     }
     if reads:
         torch.manual_seed(0)
         readings = [read(model, sets, warped=True) for _ in range(AVERAGED)]
         found["readings"] = mean([predict(rest, again) for again in readings])
         found["both"] = mean([predict(rest, again.shuffled(generator)) for again in readings])
-    expected = find_function(task).added_values(data.images.classes[sets.index], sets.offsets)
-    return {name: round(mse(sets.y, p), 4) for name, p in found.items()} | {
-        "added_value_error": round(added_value_error(expected, added_values(rest, plain)), 4),
-        "parameters": parameters(model),
-    }
+    return found
 
 
 @torch.no_grad()
