@@ -2,12 +2,13 @@
 
     python benchmarks/table.py
 
-Reads speed.jsonl and stream.jsonl. Of docs/speed.md only what stands between the marks is written.
+Reads speed.jsonl, stream.jsonl and ingest.jsonl. Of docs/speed.md only what stands between the marks is written.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def main() -> None:
         parts += [*_sets(speed, "train"), *_sets(speed, "infer"), *_fit(speed), *_large(speed)]
     if stream:
         parts += _streams(stream)
-    parts += _scripts()
+    parts += [*_ingest(), *_scripts()]
     write_text(HERE / "README.md", "\n".join(parts) + "\n")
 
 
@@ -158,6 +159,18 @@ def _streams(lines: list[Line]) -> list[str]:
         f"\nOne {endless['network']} stream of {endless['instances']:,} instances: largest "
         f"resident memory {endless['peak_mb_after_first']} MB after the first hundred thousand, "
         f"{endless['peak_mb_at_end']} MB at the end.",
+    ]
+
+
+def _ingest() -> list[str]:
+    """The newest line of every step and size."""
+    lines = [json.loads(line) for line in (HERE / "ingest.jsonl").read_text().splitlines()]
+    last = {(x["step"], x["instances"]): x for x in lines}
+    return [
+        "\n## Instances from Parquet: to sets, and to predictions and added values\n",
+        "| step | instances | seconds of wall time | peak memory, GB |",
+        "|---|---|---|---|",
+        *[f"| {s} | {n:,} | {x['seconds']} | {x['peak_gb']} |" for (s, n), x in last.items()],
     ]
 
 
