@@ -2,7 +2,8 @@
 
     python benchmarks/table.py
 
-Reads speed.jsonl, stream.jsonl and ingest.jsonl. Of docs/speed.md only what stands between the marks is written.
+Reads speed.jsonl, stream.jsonl and ingest.jsonl. Of docs/speed.md only what stands between the
+marks is written.
 """
 
 from __future__ import annotations
