@@ -114,9 +114,7 @@ def network(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
     else:
         before = 0.0
         inputs = "none" if way == "patches" else "pictures"
-        model = build("c-deepset", inputs=inputs, seed=0)
-    if way == "warped":
-        model.inputs.warp = True
+        model = build("c-deepset", inputs=inputs, warp=way == "warped", seed=0)
     pool = data.pool("patches" if way == "patches" else "none")
     sets = data.sets(task, pool, part="train", count=choice["sets"])
     return model, before + train(model, sets, choice)
@@ -129,9 +127,9 @@ def taught(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
     with torch.no_grad():
         encoded = teacher.encoder(features[None])[0].numpy()
     student = build(
-        "deepset", outputs=encoded.shape[1], hidden=64, layers=1, inputs="pictures", seed=0
-    )
-    student.inputs.warp = True
+        "deepset", outputs=encoded.shape[1], hidden=64, layers=1, inputs="pictures", warp=True,
+        seed=0,
+    )  # fmt: skip
     seconds = train(student, data.singles(data.pool("none"), encoded), choice)
     teacher.inputs, teacher.encoder, teacher.in_features = Taught(student), nn.Identity(), None
     return teacher, before + seconds

@@ -3,8 +3,13 @@
 import pytest
 import torch
 
+from capnets.errors import InputError
+from capnets.models import build
 from capnets.nn.encoders import ConvEncoder
 from capnets.nn.warps import warp
+from capnets.sets import Sets
+from capnets.training.fit import fit
+from capnets.training.recipe import Recipe
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -73,3 +78,25 @@ def test_the_signal_keeps_its_size(side):
     x = torch.randn(50, 1, side, side)
     places = encoder.convolutions[:5](x)  # behind a convolution, in front of its ReLU
     assert 0.5 < places.square().mean() < 4
+
+
+def test_a_spec_says_so():
+    assert build("c-gru", inputs="pictures", warp=True).inputs.warp
+    assert not build("c-gru", inputs="pictures").inputs.warp
+    with pytest.raises(InputError, match="only pictures can be warped"):
+        build("c-gru", inputs="standardize", warp=True)
+
+
+def test_training_with_warps_repeats_bit_by_bit():
+    x = torch.randn(40, 3, 1, 8, 8, generator=seeded(0)).numpy()
+    sets = Sets.from_padded(x, y=x.sum((1, 2, 3, 4)))
+
+    def trained(*, warp: bool) -> torch.Tensor:
+        model = build("c-deepset", in_features=6, hidden=4, inputs="pictures", warp=warp, seed=0)
+        fit(model, sets, recipe=Recipe(epochs=2, batch_size=20), seed=1)
+        return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+    first = trained(warp=True)
+    torch.manual_seed(5)  # what was drawn before must not matter
+    assert torch.equal(trained(warp=True), first)
+    assert not torch.equal(trained(warp=False), first)

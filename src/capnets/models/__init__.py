@@ -65,6 +65,8 @@ class ModelSpec(Record):
         What instances pass through first: `none`, `standardize` or `pictures` (convolutions).
     dropout
         The share of standardised features that training blanks at random.
+    warp
+        Whether training sees pictures warped a bit, in a fresh way every time.
     members
         How many such networks are averaged; see `capnets.models.ensemble`.
     order
@@ -80,6 +82,7 @@ class ModelSpec(Record):
     activation: str = "abs"
     inputs: str = "none"
     dropout: float = 0.0
+    warp: bool = False
     members: int = 1
     order: str | int = "given"
 
@@ -96,6 +99,10 @@ class ModelSpec(Record):
             raise InputError(
                 f"dropout must be at least 0 and below 1, and needs inputs='standardize'; "
                 f"it is {self.dropout} with inputs={self.inputs!r}"
+            )
+        if self.warp and self.inputs != "pictures":
+            raise InputError(
+                f"only pictures can be warped: warp needs inputs='pictures', not {self.inputs!r}"
             )
 
     def build(self, seed: int | None = None) -> SetModel:
@@ -148,7 +155,7 @@ def _capacity(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
 
 
 def _potential(spec: ModelSpec) -> SetModel:
-    # Two bends for every sum, then units that may join several of them.
+    # A unit for every sum and every square of one, then units that may join several of them.
     inner = (2 * spec.hidden, *[spec.hidden] * (spec.layers - 2))
     sizes = (spec.hidden, *inner, spec.outputs)
     return PotentialNetwork(encoder=_encoder(spec), sizes=sizes, activation=spec.activation)
@@ -182,7 +189,7 @@ def _set_transformer(large: bool) -> Callable[[ModelSpec], SetModel]:
 INPUTS: dict[str, Callable[[ModelSpec], nn.Module]] = {
     "none": lambda spec: nn.Identity(),
     "standardize": lambda spec: encoders.Standardize(spec.in_features, dropout=spec.dropout),
-    "pictures": lambda spec: encoders.ConvEncoder(spec.in_features),
+    "pictures": lambda spec: encoders.ConvEncoder(spec.in_features, warp=spec.warp),
 }
 
 MODELS: dict[str, Entry] = {
