@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 FULL = Path(__file__).parents[2] / "results/full/records.jsonl"
 TASKS = ("US", "WTri", "US+S")
+COLOURS = {
+    "patches, C-GRU": "C2", "patches, C-DeepSet": "C1", "taught": "C4", "averaged": "C3"
+}  # fmt: skip
 LABELS = {"c-gru": "C-GRU", "c-deepset": "C-DeepSet"}
 JUDGED = {
     "given": "as it is", "orders": "8 orders", "readings": "8 warped readings", "both": "both"
@@ -45,6 +48,7 @@ def limits(lines: list[dict[str, Any]]) -> None:
     print("| reader | digits confused |" + "".join(f" {t}: told | mean |" for t in TASKS))
     print("|---|---|" + "---|---|" * len(TASKS))
     chosen = [line for line in lines if line["kind"] == "limit"]
+    chosen.sort(key=lambda line: -line["confused"])
     for name in dict.fromkeys(line["reader"] for line in chosen):
         of = {line["task"]: line for line in chosen if line["reader"] == name}
         confused = next(iter(of.values()))["confused"]
@@ -60,8 +64,8 @@ def networks(lines: list[dict[str, Any]]) -> None:
     print("|---|---|---|---|---|" + "---|" * (len(JUDGED) + 2))
     for line in reproduced():
         print(
-            f"| {line['task']} | test | patches, {line['model']} | 100,000 | 30 "
-            f"| {line['mse']:.3f} | | | | {line['values']:.3f} | |"
+            f"| {line['task']} | test | {line['way']} | 100,000 | 30 "
+            f"| {line['given']:.3f} | | | | {line['values']:.3f} | |"
         )
     for line in lines:
         if line["kind"] == "network":
@@ -85,45 +89,52 @@ def reproduced() -> list[dict[str, Any]]:
                     held = metrics["held-out"]
                     values = held["added_value_error"]
                     found.append(
-                        {"model": LABELS[choice["model"]], "task": task, "mse": held["mse"],
-                         "values": values}
+                        {
+                            "kind": "network", "way": f"patches, {LABELS[choice['model']]}",
+                            "cut": "test", "task": task, "given": held["mse"], "values": values,
+                        }
                     )  # fmt: skip
     return found
 
 
 def draw(lines: list[dict[str, Any]], path: Path) -> None:
-    """Error against confused digits: what readers reach, and what networks reach without labels."""
+    """Error against confused digits: readers told the classes, networks told set labels."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 3.8), layout="constrained")
-    for axes, task in zip(figure.subplots(1, len(TASKS), sharex=True), TASKS, strict=True):
-        panel(axes, [line for line in lines if line["task"] == task])
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    for axes, task in zip(figure.subplots(1, len(TASKS)), TASKS, strict=True):
+        panel(axes, [line for line in lines + reproduced() if line["task"] == task])
         axes.set_title(task)
         axes.set_xlabel("digits confused (%)")
     figure.axes[0].set_ylabel("MSE on sets of unseen images")
-    figure.axes[0].legend(fontsize=7.5, frameon=False, loc="upper left")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     figure.savefig(path, dpi=130)
 
 
 def panel(axes: Axes, lines: list[dict[str, Any]]) -> None:
     """One task."""
+    from matplotlib.ticker import LogLocator, ScalarFormatter
+
     noise = [(100 * line["confused"], line["told"]) for line in lines if line["kind"] == "noise"]
-    if noise:
-        axes.plot(*zip(*sorted(noise), strict=True), color="0.7", label="random classes for some")
+    axes.plot(*zip(*sorted(noise), strict=True), color="0.7", label="classes replaced at random")
     readers = [line for line in lines if line["kind"] == "limit"]
     at = [100 * line["confused"] for line in readers]
-    axes.plot(at, [r["told"] for r in readers], "o", mfc="none", color="C0",
-              label="readers taught with classes: most probable")  # fmt: skip
-    axes.plot(at, [r["mean"] for r in readers], "o", color="C0", label="the same: mean label")
-    trained = [line for line in lines if line["kind"] == "network" and line["cut"] == "test"]
-    for number, line in enumerate(trained):
-        averaged = line.get("both", line["orders"])
-        axes.axhline(averaged, color=f"C{number + 1}", lw=1.2, ls="--",
-                     label=f"set labels only: {line['way']}")  # fmt: skip
-    axes.set_xlim(0.15, 2)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
+    for key, face, label in (
+        ("told", "none", "most probable classes"),
+        ("mean", "C0", "mean label"),
+    ):
+        axes.plot(at, [r[key] for r in readers], "o", mfc=face, color="C0",
+                  label=f"told the classes: {label}")  # fmt: skip
+    for line in lines:
+        if line["kind"] == "network" and line["cut"] == "test" and line["way"] in COLOURS:
+            averaged = line.get("both", line.get("orders", line["given"]))
+            axes.axhline(averaged, color=COLOURS[line["way"]], lw=1.3, ls="--",
+                         label=f"set labels only: {line['way']}")  # fmt: skip
+    axes.set(xscale="log", yscale="log", xlim=(0.15, 2.1), ylim=(noise[0][1] * 1.5, None))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(ScalarFormatter())
     axes.minorticks_off()
 
 
