@@ -84,5 +84,6 @@ def test_every_preset_names_a_recipe():
 
 
 def test_networks_grow_with_the_number_of_sets():
-    chosen = [preset_for(sets, 40) for sets in (999, 1000, 4999, 5000)]
-    assert chosen == [PRESETS[name] for name in ("small", "medium", "medium", "large")]
+    chosen = [preset_for(sets, 40) for sets in (99, 100, 999, 1000, 4999, 5000)]
+    names = ("tiny", "small", "small", "medium", "medium", "large")
+    assert chosen == [PRESETS[name] for name in names]

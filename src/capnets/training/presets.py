@@ -8,16 +8,16 @@ network.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from capnets.records import Record
 
-__all__ = ["FEW_SETS", "PRESETS", "SOME_SETS", "Preset", "preset_for"]
+__all__ = ["BLANKED", "FEW_SETS", "PRESETS", "SOME_SETS", "VERY_FEW_SETS", "Preset", "preset_for"]
 
-#: With fewer sets than this a network for few sets is used,
-FEW_SETS = 1000
-#: and from there up to this one for some.
-SOME_SETS = 5000
+#: Below each of these numbers of sets another preset begins: tiny, small, medium; then large.
+VERY_FEW_SETS, FEW_SETS, SOME_SETS = 100, 1000, 5000
+#: The share of features blanked in training where sets are few, and fewer than two per feature.
+BLANKED = 0.5
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Preset(Record):
 
 
 PRESETS: dict[str, Preset] = {
+    "tiny": Preset("tiny", hidden=16, layers=1, dropout=0.0, members=3, orders=8),
     "small": Preset("small", hidden=16, layers=1, dropout=0.0, members=5, orders=8),
-    "small-and-wide": Preset("small", hidden=16, layers=1, dropout=0.5, members=5, orders=8),
     "medium": Preset("medium", hidden=32, layers=2, dropout=0.0, members=3, orders=8),
     "large": Preset("fast", hidden=32, layers=3, dropout=0.0, members=1, orders=1),
 }
@@ -58,6 +58,9 @@ def preset_for(sets: int, features: int) -> Preset:
     >>> preset_for(3000, 52).recipe
     'medium'
     """
+    if sets >= SOME_SETS:
+        return PRESETS["large"]
     if sets >= FEW_SETS:
-        return PRESETS["medium" if sets < SOME_SETS else "large"]
-    return PRESETS["small-and-wide" if sets < 2 * features else "small"]
+        return PRESETS["medium"]
+    preset = PRESETS["small" if sets >= VERY_FEW_SETS else "tiny"]
+    return replace(preset, dropout=BLANKED) if sets < 2 * features else preset

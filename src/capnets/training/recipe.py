@@ -96,6 +96,8 @@ RECIPES: dict[str, Recipe] = {
         scale=False,
     ),
     "fast": Recipe(),
+    # For tens of sets: more epochs, because an epoch is only a step or two.
+    "tiny": Recipe(epochs=120, batch_size=32, learning_rate=4e-3, start="torch", weight_decay=1e-2),
     # For hundreds of sets: small steps through all of them, and weights held small.
     "small": Recipe(epochs=60, batch_size=32, learning_rate=4e-3, start="torch", weight_decay=1e-2),
     # For thousands: as small steps, from start weights under which a deeper network learns at once.
