@@ -34,7 +34,7 @@ RECORDS = Path(__file__).with_suffix(".jsonl")
 SIZE, LARGE = 10, 10_000
 BATCHES = (100, 250, 1000)
 CAPACITY = ("c-rnn", "c-lstm", "c-gru", "c-deepset")
-OURS = (*CAPACITY, "gru", "deepset", "set-transformer")
+OURS = (*CAPACITY, "c-potential", "gru", "deepset", "set-transformer")
 ON_TORCH = "c-gru on nn.GRU"
 Line = dict[str, Any]
 
