@@ -2,8 +2,8 @@
 
 Few sets need their own care; what works, and how it was found, is in EXPERIMENTS.md: a small
 network, the mean of several networks over several orders, and, where there are fewer than two sets
-per feature, half of the features blanked at random in training. A thousand sets bear a larger
-network.
+per feature, half of the features blanked at random in training. Tens of sets need more epochs, a
+thousand bear a larger network.
 """
 
 from __future__ import annotations
