@@ -178,7 +178,7 @@ def draw_sizes(records: Records) -> None:
     for model in ("c-gru", "c-deepset", "c-potential"):
         points = [(n, found(records, model, "WTri", size=n)) for n in SIZES]
         drawn = [(n, mean(r["metrics"]["shared"]["mse"] for r in rs)) for n, rs in points if rs]
-        if not drawn:
+        if len(drawn) < 2:
             continue
         axes.plot(*zip(*drawn, strict=True), "o-", color=COLORS[model], label=MODELS[model].label)
     axes.set(xlabel="instances in a set", ylabel="test MSE, WTri, shared", yscale="log")
