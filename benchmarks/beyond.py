@@ -40,7 +40,7 @@ COLORS = {
 }  # fmt: skip
 
 #: Forms of benchmarks/forms.py that see the predecessors as a set.
-CONTEXTS = {name for name in FORMS if not name.startswith(("keeping", "open", "quiet"))}
+CONTEXTS = {name for name in FORMS if not name.startswith(("keeping", "open", "quiet", "far"))}
 
 Records = list[dict[str, Any]]
 

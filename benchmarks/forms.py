@@ -163,6 +163,20 @@ class Quiet(GRUCell):
         self.gru.weight_hh_l0.data.mul_(self.scale)
 
 
+class Far(GRUCell):
+    """A GRU that begins with memories of up to so many instances."""
+
+    def __init__(self, longest: float) -> None:
+        super().__init__(HIDDEN, HIDDEN)
+        self.longest = longest
+
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """As in `Cell`."""
+        super().draw_weights(generator)
+        _, update, _ = self.gru.bias_ih_l0.data.chunk(3)
+        update.uniform_(1, self.longest, generator=generator).log_()
+
+
 class QuietOpen(Open):
     """The same for an open LSTM."""
 
@@ -237,6 +251,7 @@ FORMS: dict[str, Callable[[], Cell]] = {
     "keeping-0.1": lambda: Keeping(scale=0.1),
     "open-lstm": Open,
     "open-lstm-show": lambda: Open(show=2.0),
+    "far-gru-19": lambda: Far(19),
     "quiet-gru": Quiet,
     "quiet-open-lstm": QuietOpen,
     "linear-attention": LinearAttention,
