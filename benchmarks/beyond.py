@@ -162,7 +162,7 @@ def forms(trials: Records) -> str:
         values = mean(t["values"] for t in tasks["WTri"]) if "WTri" in tasks else None
         some = next(iter(tasks.values()))[0]
         seeds = len(tasks.get("WTri", ()))
-        rows.append((cells[0] or 1e9, [
+        rows.append(((-seeds, cells[0] or 1e9), [
             form, f"{some['parameters']:,}", str(seeds),
             *("–" if c is None else f"{c:.3f}" for c in (*cells, values)),
         ]))  # fmt: skip
