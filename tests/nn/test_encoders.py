@@ -87,3 +87,17 @@ def test_standardize():
     deviation = out.std((0, 1), correction=0)
     torch.testing.assert_close(deviation, torch.tensor([1.0, 1.0, 0.0]), atol=1e-5, rtol=0)
     assert not list(layer.parameters()), "it is saved, but never trained"
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_blanked_features(share):
+    """A share of the features is at the mean in training; what stays keeps the sum's mean."""
+    torch.manual_seed(0)
+    layer = Standardize(7, dropout=share)
+    x = torch.randn(40, 11, 7) + 1
+    blank = layer(x) == 0
+    assert abs(blank.float().mean() - share) < 4 * (share * (1 - share) / x.numel()) ** 0.5
+    kept = layer(x)
+    torch.testing.assert_close(kept[kept != 0], (x / (1 - share))[kept != 0])
+    assert not torch.equal(layer(x), layer(x)), "others every time"
+    torch.testing.assert_close(layer.eval()(x), x)
