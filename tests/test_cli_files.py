@@ -98,7 +98,7 @@ def test_settings_of_training_are_used_and_others_refused(table, tmp_path):
     # Two members of five epochs are ten.
     assert "epoch 10/10" in done.stderr or len(history) < 10
     assert "epoch 1/10" in done.stderr
-    for wrong in (["--devices", "2"], ["--upper-bound", "3"], ["--size", "10"]):
+    for wrong in (["--devices", "2"], ["--size", "10"]):
         message = capnets("train", table, *COLUMNS, *wrong, "-o", tmp_path / "r", code=2)
         assert wrong[0] in message
         assert "for tasks only" in message
@@ -144,3 +144,16 @@ def test_documents(tmp_path):
     assert len(pd.read_parquet(tmp_path / "p.parquet")) == 20
     shown = json.loads(capnets("explain", run, path, "--sets", "1", "--json"))
     assert [i["name"] for i in shown[0]["instances"]] == ["Too small.", "It tore."]
+
+
+def test_orders_and_priors(table, tmp_path):
+    run = tmp_path / "run"
+    capnets("train", table, *COLUMNS, *QUICK, "--sort", "worth", "--consistent", 0.5, "-o", run)
+    config = json.loads((run / "config.json").read_text())
+    assert (config["model"]["order"], config["data"]["orders"]) == ("worth", 1)
+    assert config["priors"] == [{"kind": "consistent", "weight": 0.5}]
+    capnets("export", run, "--onnx", tmp_path / "graphs")
+    message = capnets(
+        "train", table, *COLUMNS, *QUICK, "--sort", "prise", "-o", run, "--force", code=2
+    )
+    assert "unknown feature 'prise'" in message

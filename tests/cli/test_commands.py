@@ -391,6 +391,6 @@ class TestErrors:
 
     def test_options_for_tasks_on_a_file(self, say, tmp_path):
         (tmp_path / "t.csv").write_text("set,y,x\n1,2,3\n")
-        answer = say("train", tmp_path / "t.csv", "--upper-bound", 2)
+        answer = say("train", tmp_path / "t.csv", "--devices", 2)
         assert answer.code == 2
         assert "for tasks only, not for a file" in answer.text

@@ -76,6 +76,20 @@ def test_sets_of_any_number_and_size(name, inputs):
         assert_same(model, opened, x, torch.ones_like(mask))
 
 
+@pytest.mark.parametrize("by", ["worth", 2])
+@pytest.mark.parametrize("name", ["c-gru", "c-deepset", "lstm"])
+def test_networks_that_sort(name, by):
+    """Ties are read as they stand, padding last, in graphs too."""
+    model = small(name, inputs="standardize", order=by)
+    opened = sessions(model)
+    for sets, size in ((1, 1), (3, 5), (2, 23)):
+        x, mask = draw(sets, size, 6)
+        x = (x * DEVIATION + MEAN).round()
+        x[:, 0] = x[:, -1]
+        assert_same(model, opened, x, mask)
+        assert_same(model, opened, x, torch.ones_like(mask))
+
+
 @pytest.mark.parametrize("garbage", [np.nan, np.inf, -1e30])
 @pytest.mark.parametrize("name", MODELS)
 def test_padding_does_not_matter(name, garbage):

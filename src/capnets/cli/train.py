@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,12 +27,13 @@ from capnets.cli.train_file import file_recipe, train_file
 from capnets.cli.train_task import train_documents, train_images
 from capnets.errors import InputError
 
+if TYPE_CHECKING:
+    from capnets.training.priors import Prior
+
 __all__ = ["add_to", "train"]
 
 FOR_IMAGES = ("size", "sets", "valid_sets", "test_sets")
-FOR_TASKS = (
-    *FOR_IMAGES, "embedding", "upper_bound", "prior_weight", "consistent", "sort", "devices",
-)  # fmt: skip
+FOR_TASKS = (*FOR_IMAGES, "embedding", "devices")
 FOR_FILES = (
     "set_column", "target", "features", "categories", "order_column", "group_column",
     "weight_column", "text_column", "missing", "classify", "test_share", "members",
@@ -128,7 +129,9 @@ def train(
     ] = None,
     sort: Annotated[
         str | None,
-        typer.Option(help="For tasks: read instances sorted by worth, or by a feature's number."),
+        typer.Option(
+            help="Read instances sorted by worth, or by a feature: its number; for files its name."
+        ),
     ] = None,
     upper_bound: Annotated[
         float | None, typer.Option(help="Prior: no added value exceeds this.")
@@ -155,6 +158,8 @@ def train(
     changes = {name: value for name, value in changes.items() if value is not None}
     if learning_rate is not None:  # None in a recipe: look for one
         changes["learning_rate"] = None if learning_rate == "find" else _number(learning_rate)
+    priors = _priors(upper_bound, prior_weight, consistent)
+    order = int(sort) if sort is not None and sort.isdigit() else sort
     if is_file(source):
         refuse(context, FOR_TASKS, "for tasks only, not for a file")
         train_file(
@@ -167,6 +172,7 @@ def train(
             settings={
                 "model": model, "hidden": hidden, "layers": layers, "members": members,
                 "activation": activation or "identity", "epochs": n_epochs, "random_state": seed,
+                "sort": order, "priors": priors or None,
                 **file_recipe(recipe, changes, fixed_order=fixed_order),
             },
             out=out, test_share=test_share, classify=classify, as_json=as_json,
@@ -175,20 +181,14 @@ def train(
         return
     refuse(context, FOR_FILES, "for files only, not for a task")
     from capnets.tasks.sentiment import is_sentiment
-    from capnets.training.priors import Consistent, Prior, UpperBound
 
-    priors: list[Prior] = []
-    if upper_bound is not None:
-        priors.append(UpperBound(weight=prior_weight, bound=upper_bound))
-    if consistent is not None:
-        priors.append(Consistent(weight=consistent))
     if n_epochs is not None:
         changes["epochs"] = n_epochs
     if fixed_order:
         changes["reshuffle"] = False
     network = {
         "name": model, "hidden": hidden, "layers": layers, "activation": activation,
-        "order": int(sort) if sort is not None and sort.isdigit() else sort,
+        "order": order,
     }  # fmt: skip
     told: dict[str, Any] = {
         "network": network,
@@ -209,6 +209,19 @@ def train(
         "test_sets": test_sets,
     }  # fmt: skip
     train_images(source, drawing=drawing, **told)
+
+
+def _priors(
+    upper_bound: float | None, prior_weight: float, consistent: float | None
+) -> list[Prior]:
+    from capnets.training.priors import Consistent, UpperBound
+
+    priors: list[Prior] = []
+    if upper_bound is not None:
+        priors.append(UpperBound(weight=prior_weight, bound=upper_bound))
+    if consistent is not None:
+        priors.append(Consistent(weight=consistent))
+    return priors
 
 
 def _number(text: str) -> float:

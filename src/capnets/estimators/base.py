@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +14,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from capnets.errors import InputError
+from capnets.errors import InputError, unknown
 from capnets.estimators.averaging import choose_orders, mean_added_values, mean_prediction
 from capnets.estimators.inputs import Given, fingerprint, per_set, read, weighted
 from capnets.explain import Explanation
 from capnets.explain import added_values as explain_added_values
 from capnets.models import ModelSpec, SetModel
+from capnets.models.sorted import BY_WORTH
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
 from capnets.tables import Columns, Schema, hold_out
 from capnets.training.ensemble import fit_members
 from capnets.training.presets import SOME_SETS, Preset, preset_for
+from capnets.training.priors import Prior, prior_from_dict
 from capnets.training.recipe import Recipe
 from capnets.training.recipe import recipe as find_recipe
 
@@ -56,6 +58,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         dropout: float | None = None,
         members: int | None = None,
         orders: int | None = None,
+        sort: str | int | None = None,
+        priors: Sequence[Prior] | None = None,
         recipe: str | Recipe | Mapping[str, Any] | None = None,
         epochs: int | None = None,
         early_stopping: bool | str = "auto",
@@ -71,6 +75,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.dropout = dropout
         self.members = members
         self.orders = orders
+        self.sort = sort
+        self.priors = priors
         self.recipe = recipe
         self.epochs = epochs
         self.early_stopping = early_stopping
@@ -126,7 +132,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = sets.in_features
         if sets.feature_names is not None:
             self.feature_names_in_ = np.array(sets.feature_names, dtype=object)
-        self.spec_ = self._spec(sets, outputs, preset)
+        self.spec_ = self._spec(sets, outputs, preset, order=self._sorting(given))
         self.recipe_ = self._recipe(preset, given)
         self.n_orders_ = self._orders(preset, given)
         self.seed_ = self._seed()
@@ -148,11 +154,12 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         with self._progress() as bar:
             self.history_ = fit_members(
                 self.model_, train, valid, recipe=self.recipe_, seed=self.seed_,
-                loss=self.loss_, checkpoint=checkpoint, progress=progress or bar,
+                loss=self.loss_, priors=self.priors or (), checkpoint=checkpoint,
+                progress=progress or bar,
             )  # fmt: skip
         return self
 
-    def _spec(self, sets: Sets, outputs: int, preset: Preset) -> ModelSpec:
+    def _spec(self, sets: Sets, outputs: int, preset: Preset, *, order: str | int) -> ModelSpec:
         chosen = {
             name: getattr(preset, name) if getattr(self, name) is None else getattr(self, name)
             for name in ("hidden", "layers", "dropout", "members")
@@ -163,8 +170,25 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             outputs=outputs,
             activation=self.activation,
             inputs="standardize",
+            order=order,
             **chosen,
         )
+
+    def _sorting(self, given: Given) -> str | int:
+        """What instances are sorted by, as `ModelSpec` calls it."""
+        if self.sort is None:
+            return "given"
+        if given.schema is not None and given.schema.columns.order is not None:
+            raise InputError(
+                f"instances cannot be read in the order of {given.schema.columns.order!r} "
+                f"and sorted by {self.sort!r}; leave one of the two out"
+            )
+        names = given.sets.feature_names or ()
+        if self.sort in names:
+            return list(names).index(self.sort)
+        if isinstance(self.sort, str) and self.sort != BY_WORTH:
+            raise unknown("feature", self.sort, [BY_WORTH, *names])
+        return self.sort
 
     def _recipe(self, preset: Preset, given: Given) -> Recipe:
         chosen = preset.recipe if self.recipe is None else self.recipe
@@ -178,7 +202,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         return replace(recipe, reshuffle=False) if _has_order(given.schema) else recipe
 
     def _orders(self, preset: Preset, given: Given) -> int:
-        if _has_order(given.schema):
+        if _has_order(given.schema) or self.sort is not None:
             return 1
         orders = preset.orders if self.orders is None else self.orders
         if orders < 1 or int(orders) != orders:
@@ -286,9 +310,11 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         }
         # As JSON gives it back, so that a run can be compared with what was recorded.
         data = json.loads(json.dumps(data))
+        priors = tuple(prior.to_dict() for prior in self.priors or ())
         return RunConfig(
-            model=self.spec_, recipe=self.recipe_, seed=self.seed_, data=data, loss=self.loss_
-        )
+            model=self.spec_, recipe=self.recipe_, seed=self.seed_, data=data, loss=self.loss_,
+            priors=priors,
+        )  # fmt: skip
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -301,6 +327,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         estimator = cls(
             spec.name, hidden=spec.hidden, layers=spec.layers, activation=spec.activation,
             dropout=spec.dropout, members=spec.members, orders=data["orders"],
+            sort=None if spec.order == "given" else spec.order,
+            priors=[prior_from_dict(prior) for prior in run.config.priors] or None,
             recipe=run.config.recipe, random_state=run.config.seed,
         )  # fmt: skip
         schema = data.get("schema")

@@ -6,7 +6,7 @@ softmax) is applied to the sum alone, so they stay additive.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from capnets.estimators.inputs import Given
 from capnets.models.capacity import ACTIVATIONS
 from capnets.sets import Array, Sets
 from capnets.tables.columns import Columns
+from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 
 __all__ = ["SetClassifier"]
@@ -66,6 +67,8 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         dropout: float | None = None,
         members: int | None = None,
         orders: int | None = None,
+        sort: str | int | None = None,
+        priors: Sequence[Prior] | None = None,
         recipe: str | Recipe | Mapping[str, Any] | None = None,
         epochs: int | None = None,
         early_stopping: bool | str = "auto",
@@ -76,9 +79,9 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
     ) -> None:
         super().__init__(
             model, columns=columns, hidden=hidden, layers=layers, activation=activation,
-            dropout=dropout, members=members, orders=orders, recipe=recipe, epochs=epochs,
-            early_stopping=early_stopping, validation_fraction=validation_fraction,
-            random_state=random_state, verbose=verbose,
+            dropout=dropout, members=members, orders=orders, sort=sort, priors=priors,
+            recipe=recipe, epochs=epochs, early_stopping=early_stopping,
+            validation_fraction=validation_fraction, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.class_weight = class_weight
 

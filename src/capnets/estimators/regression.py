@@ -32,6 +32,12 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
     orders
         Random orders that predictions and added values are averaged over; 1 reads instances as they
         come, as does a table with an order column. None chooses by the number of sets.
+    sort
+        Read instances sorted: by the name or number of a feature, smallest first, or by `worth`,
+        what the network predicts for each alone. No order of X changes a prediction then.
+    priors
+        What is known about added values, as penalties: `Consistent()`, `UpperBound(bound=1)`, …,
+        see `capnets.training.priors`.
     recipe
         A `Recipe` or the name of one; None chooses by the number of sets. A dictionary changes some
         settings of what is chosen so: `{"batch_size": 16}`.

@@ -26,6 +26,7 @@ from capnets.models.ensemble import Ensemble
 from capnets.models.potential import PotentialNetwork
 from capnets.models.recurrent import RecurrentNetwork
 from capnets.models.set_transformer import SetTransformer
+from capnets.models.sorted import SortedNetwork
 
 __all__ = ["added_values", "advance", "prediction", "streams"]
 
@@ -209,6 +210,29 @@ def _(model: SetTransformer, g: Graph, x: Rows) -> Edge:
         x = block(part, g, x)
     pooled = block(model.after, g, block(model.pool, g, x))
     return layer(model.output, g, pooled.edge)  # one row per set is left
+
+
+@_predict.register(SortedNetwork)
+def _(model: SortedNetwork, g: Graph, x: Rows) -> Edge:
+    if isinstance(model.by, int):
+        column = g.add("Gather", x.edge, g.integers(model.by), axis=1)
+    else:
+        alone = _of_network(model, g, Rows.of(g, g.add("Unsqueeze", x.edge, g.integers(1))))
+        column = g.add("Neg", g.add("ReduceSum", alone, g.integers(1)))
+    scores = g.add("Squeeze", x.become(column).padded(g), g.integers(2))
+    if x.mask is not None:  # padding stays behind
+        scores = g.add("Where", x.mask, scores, g.constant(np.inf))
+    # Of equal scores TopK takes the earlier one first, as a stable sort does.
+    _, order = g.add_many("TopK", scores, x.size, outputs=2, largest=0)
+    sets = g.range(g.add("Squeeze", x.sets, g.integers(0)))
+    first = g.add("Unsqueeze", g.add("Mul", sets, x.size), g.integers(1))
+    rows = g.add("Gather", x.edge, g.add("Add", first, order))
+    return _of_network(model, g, Rows.of(g, rows, x.mask))
+
+
+def _of_network(model: SortedNetwork, g: Graph, x: Rows) -> Edge:
+    """What the network behind the sorting predicts; its unit is that of the whole."""
+    return g.add("Div", prediction(model.network, g, x), g.constant(model.network.unit))
 
 
 # Shared -----------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from capnets.models.base import SetModel
 from capnets.models.ensemble import Ensemble
 from capnets.sets import Sets
 from capnets.training.fit import History, fit
+from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 
 __all__ = ["fit_members"]
@@ -25,6 +26,7 @@ def fit_members(
     recipe: Recipe | None = None,
     seed: int = 0,
     loss: str = "squared",
+    priors: Sequence[Prior] = (),
     checkpoint: Path | None = None,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> History:
@@ -40,7 +42,7 @@ def fit_members(
     """
     if not isinstance(model, Ensemble):
         return fit(
-            model, train, valid, recipe=recipe, seed=seed, loss=loss,
+            model, train, valid, recipe=recipe, seed=seed, loss=loss, priors=priors,
             checkpoint=checkpoint, progress=progress,
         )  # fmt: skip
     history: History = []
@@ -54,7 +56,7 @@ def fit_members(
             {"member": number, **line}
             for line in fit(
                 member, train, valid, recipe=recipe, seed=_seed(seed, number), loss=loss,
-                checkpoint=member_checkpoint(checkpoint, number), progress=show,
+                priors=priors, checkpoint=member_checkpoint(checkpoint, number), progress=show,
             )
         ]  # fmt: skip
     return history

@@ -1,0 +1,13 @@
+"""Both estimators, each with sets and labels of its own."""
+
+import pytest
+
+from capnets.estimators import SetClassifier, SetRegressor
+from ragged import amounts, classes, ragged
+
+
+@pytest.fixture(params=[SetRegressor, SetClassifier])
+def case(request):
+    X = ragged()
+    y = amounts(X) if request.param is SetRegressor else classes(X)
+    return request.param, X, y

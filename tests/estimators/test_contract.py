@@ -1,0 +1,170 @@
+"""What scikit-learn's own checks would ask if they knew ragged input, for both classes."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from capnets.errors import InputError
+from capnets.estimators import SetClassifier, SetRegressor
+from capnets.sets import Sets
+from capnets.tables import Columns
+from ragged import QUICK, amounts, classes, frame_of, ragged
+
+
+def test_init_only_stores_its_parameters(case):
+    kind, _, _ = case
+    estimator = kind()
+    for name in inspect.signature(kind).parameters:
+        assert hasattr(estimator, name)
+    assert not [n for n in vars(estimator) if n.endswith("_")]
+
+
+def test_parameters_go_round_through_clone_and_set_params(case):
+    kind, X, y = case
+    estimator = kind("c-rnn", **QUICK).fit(X, y)
+    before = estimator.get_params()
+    copy = clone(estimator)
+    assert copy.get_params() == before
+    assert not hasattr(copy, "model_")
+    assert copy.set_params(hidden=5).hidden == 5
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        copy.set_params(hiden=5)
+
+
+def test_fit_returns_itself_and_leaves_parameters_and_data_alone(case):
+    kind, X, y = case
+    estimator = kind(**QUICK)
+    before, copies = estimator.get_params(), [x.copy() for x in X]
+    assert estimator.fit(X, y) is estimator
+    assert estimator.get_params() == before
+    assert all((a == b).all() for a, b in zip(X, copies, strict=True))
+    assert estimator.n_features_in_ == 3
+
+
+def test_unfitted(case):
+    kind, X, _ = case
+    for method in ("predict", "added_values", "explain", "save"):
+        with pytest.raises(NotFittedError):
+            getattr(kind(), method)(X)
+
+
+def test_same_seed_same_bits_other_seed_others(case):
+    kind, X, y = case
+    one, two = (kind(**QUICK).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(one._raw(X), two._raw(X))
+    other = kind(**QUICK | {"random_state": 1}).fit(X, y)
+    assert not np.allclose(one._raw(X), other._raw(X))
+    state = np.random.RandomState(0)
+    first, second = (kind(**QUICK | {"random_state": state}).fit(X, y) for _ in range(2))
+    assert first.seed_ != second.seed_
+
+
+def test_predictions_of_a_set_do_not_depend_on_the_others(case):
+    kind, X, y = case
+    estimator = kind(**QUICK | {"orders": 1}).fit(X, y)
+    together = estimator._raw(X)
+    alone = np.concatenate([estimator._raw([x]) for x in X])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_refit_forgets(case):
+    kind, X, y = case
+    wide = ragged(40, features=5, seed=3)
+    labels = amounts(wide) if kind is SetRegressor else classes(wide)
+    estimator = kind(**QUICK).fit(wide, labels).fit(X, y)
+    np.testing.assert_array_equal(estimator._raw(X), kind(**QUICK).fit(X, y)._raw(X))
+
+
+@pytest.mark.parametrize("model", ["gru", "deepset", "attention", "set-transformer"])
+def test_any_network_of_the_registry(case, model):
+    kind, X, y = case
+    estimator = kind(model, **QUICK).fit(X, y)
+    assert len(estimator.predict(X)) == len(X)
+    assert len(estimator.added_values(X)) == sum(map(len, X))
+
+
+def test_sample_weight_of_zero_is_absence(case):
+    kind, X, y = case
+    weight = np.ones(len(X))
+    weight[30:] = 0
+    flipped = np.array(y)
+    flipped[30:] = np.roll(flipped[30:], 1)
+    settings = QUICK | {"epochs": 3}
+    one = kind(**settings).fit(X, y, sample_weight=weight)
+    two = kind(**settings).fit(X, flipped, sample_weight=weight)
+    # Where training begins is decided by all labels, but they are the same ones in another order.
+    np.testing.assert_allclose(one._raw(X), two._raw(X), atol=1e-5)
+    with pytest.raises(InputError, match="negative"):
+        kind(**settings).fit(X, y, sample_weight=-weight)
+    with pytest.raises(InputError, match="sample_weight has 3 entries"):
+        kind(**settings).fit(X, y, sample_weight=[1, 1, 1])
+
+
+def test_early_stopping_holds_sets_out(case):
+    kind, X, y = case
+    estimator = kind(early_stopping=True, validation_fraction=0.2, **QUICK).fit(X, y)
+    assert all(line["valid"] is not None for line in estimator.history_)
+    assert kind(**QUICK).fit(X, y).history_[0]["valid"] is None
+    with pytest.raises(InputError, match="early_stopping"):
+        kind(early_stopping="yes", **QUICK).fit(X, y)
+
+
+def test_save_and_load(case, tmp_path):
+    kind, X, y = case
+    estimator = kind(**QUICK | {"members": 2}).fit(X, y)
+    estimator.save(tmp_path / "run")
+    again = kind.load(tmp_path / "run")
+    np.testing.assert_array_equal(again.predict(X), estimator.predict(X))
+    with pytest.raises(InputError, match="finished run"):
+        estimator.save(tmp_path / "run")
+    other = SetClassifier if kind is SetRegressor else SetRegressor
+    with pytest.raises(InputError, match="not a saved"):
+        other.load(tmp_path / "run")
+    frame = frame_of(X, y)
+    by_frame = kind(columns=Columns(set="set", target="y"), **QUICK).fit(frame)
+    by_frame.save(tmp_path / "frame")
+    np.testing.assert_array_equal(
+        kind.load(tmp_path / "frame").predict(frame.drop(columns="y")), by_frame.predict(frame)
+    )
+
+
+def test_pickle_for_parallel_work(case):
+    kind, X, y = case
+    estimator = kind(**QUICK).fit(X, y)
+    again = pickle.loads(pickle.dumps(estimator))  # noqa: S301 - joblib does it to its workers
+    np.testing.assert_array_equal(again.predict(X), estimator.predict(X))
+
+
+def test_model_selection(case):
+    kind, X, y = case
+    scores = cross_val_score(kind(**QUICK), X, y, cv=3)
+    assert scores.shape == (3,)
+    groups = np.arange(len(X)) // 2
+    assert cross_val_score(kind(**QUICK), X, y, groups=groups, cv=GroupKFold(3)).shape == (3,)
+    sets = Sets.from_arrays(X)
+    np.testing.assert_allclose(cross_val_score(kind(**QUICK), sets, y, cv=3), scores, atol=1e-6)
+    pipeline = Pipeline(
+        [
+            ("double", FunctionTransformer(lambda X: [2 * x for x in X])),
+            ("sets", kind(**QUICK)),
+        ]
+    )
+    search = GridSearchCV(
+        pipeline, {"sets__model": ["c-gru", "deepset"]}, cv=2, error_score="raise"
+    )
+    assert search.fit(X, y).best_params_["sets__model"] in ("c-gru", "deepset")
+
+
+def test_kinds():
+    assert is_regressor(SetRegressor())
+    assert is_classifier(SetClassifier())
+
+
+# What each learns -------------------------------------------------------------------------------

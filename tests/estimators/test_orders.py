@@ -1,0 +1,84 @@
+"""In which order instances are read, and what is known about added values beforehand."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from capnets.errors import InputError
+from capnets.tables import Columns
+from capnets.training.priors import Sparse
+from ragged import QUICK, frame_of
+
+
+@pytest.mark.parametrize("orders", [1, 4])
+@pytest.mark.parametrize("model", ["c-gru", "c-lstm", "c-rnn"])
+def test_added_values_sum_to_the_prediction(case, model, orders):
+    kind, X, y = case
+    estimator = kind(model, **QUICK | {"orders": orders, "members": 2}).fit(X, y)
+    values = estimator.added_values(X)
+    owners = np.repeat(np.arange(len(X)), [len(x) for x in X])
+    raw = estimator._raw(X)[:, 0]
+    np.testing.assert_allclose(np.bincount(owners, values), raw, atol=1e-4)
+    explanation = estimator.explain(X)
+    np.testing.assert_allclose(explanation.values, values, atol=1e-4)
+    np.testing.assert_allclose(explanation.predictions, raw, atol=1e-4)
+
+
+def test_order_column_is_respected(case):
+    kind, X, y = case
+    frame = frame_of(X, y)
+    frame["place"] = np.arange(len(frame))
+    columns = Columns(set="set", target="y", order="place")
+    estimator = kind(columns=columns, **QUICK).fit(frame)
+    assert estimator.n_orders_ == 1
+    assert not estimator.recipe_.reshuffle
+    shuffled = frame.sample(frac=1, random_state=5)
+    there = dict(zip(shuffled["set"].unique(), estimator._raw(shuffled)[:, 0], strict=True))
+    here = dict(zip(frame["set"].unique(), estimator._raw(frame)[:, 0], strict=True))
+    assert there.keys() == here.keys()
+    assert all(abs(there[k] - here[k]) < 1e-5 for k in here)
+
+
+@pytest.mark.parametrize("sort", ["worth", "b", 1])
+def test_sorted_instances(case, sort, tmp_path):
+    """However X lists the instances, the prediction is the same to the bit of a score."""
+    kind, X, y = case
+    frame = frame_of(X, y)
+    estimator = kind(columns=Columns(set="set", target="y"), sort=sort, **QUICK).fit(frame)
+    assert estimator.spec_.order == ("worth" if sort == "worth" else 1)
+    assert estimator.n_orders_ == 1
+    names = dict(zip(frame["set"].unique(), estimator._raw(frame)[:, 0], strict=True))
+    shuffled = frame.sample(frac=1, random_state=5)
+    for name, there in zip(shuffled["set"].unique(), estimator._raw(shuffled)[:, 0], strict=True):
+        assert abs(there - names[name]) < 1e-5
+    added = frame.assign(added=estimator.added_values(frame)).groupby("set", sort=False)["added"]
+    np.testing.assert_allclose(added.sum(), estimator._raw(frame)[:, 0], atol=1e-4)
+    estimator.save(tmp_path / "run")
+    again = kind.load(tmp_path / "run")
+    np.testing.assert_array_equal(again._raw(frame), estimator._raw(frame))
+    assert clone(again).fit(frame).spec_ == estimator.spec_
+
+
+def test_sorting_faults(case):
+    kind, X, y = case
+    frame = frame_of(X, y).assign(place=0)
+    with pytest.raises(InputError, match="unknown feature 'prise'"):
+        kind(sort="prise", **QUICK).fit(X, y)
+    with pytest.raises(InputError, match="feature 3 does not exist"):
+        kind(sort=3, **QUICK).fit(X, y)
+    columns = Columns(set="set", target="y", order="place")
+    with pytest.raises(InputError, match="order of 'place' and sorted by 'a'"):
+        kind(columns=columns, sort="a", **QUICK).fit(frame)
+
+
+def test_priors(case, tmp_path):
+    """They change what is learned, in every member, and are kept with the run."""
+    kind, X, y = case
+    settings = QUICK | {"members": 2}
+    plain = kind(**settings).fit(X, y)
+    bounded = kind(priors=[Sparse(weight=100.0)], **settings).fit(X, y)
+    assert np.abs(bounded.added_values(X)).mean() < 0.7 * np.abs(plain.added_values(X)).mean()
+    bounded.save(tmp_path / "run")
+    again = kind.load(tmp_path / "run")
+    assert again.priors == [Sparse(weight=100.0)]
+    np.testing.assert_array_equal(clone(again).fit(X, y)._raw(X), bounded._raw(X))
