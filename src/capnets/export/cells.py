@@ -18,7 +18,7 @@ from capnets.export.layers import layer
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
 
-__all__ = ["cell"]
+__all__ = ["cell", "step"]
 
 
 @singledispatch
@@ -86,6 +86,39 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
     before = g.add("Reshape", before, g.integers(-1, hidden))
     product = g.add("Mul", g.add("Relu", layer(module.gate, g, rows)), before)
     return g.add("Concat", rows, before, product, axis=1), after
+
+
+@singledispatch
+def step(module: Cell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
+    """The same for one instance per set: e, z and both states are sets x their features.
+
+    A cell has a function of its own here where that spares operators: each costs a microsecond.
+    """
+    return cell(module, g, g.add("Unsqueeze", e, g.integers(0)), state)
+
+
+@step.register(LSTMCell)
+def _(module: LSTMCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
+    # Written out, one instance is quicker than through the operator for many.
+    of_input, of_state, *biases = _torch_weights(module.lstm, gates=[0, 1, 3, 2])
+    before, memory = g.add_many("Split", state, outputs=2, axis=1, num_outputs=2)
+    both = g.add("Concat", e, before, axis=1)
+    weights = g.constant(torch.cat([of_input, of_state], dim=1))
+    gates = g.add("Gemm", both, weights, g.constant(sum(biases)), transB=1)
+    hidden = of_state.shape[1]
+    kfo, offered = g.add_many("Split", gates, g.integers(3 * hidden, hidden), outputs=2, axis=1)
+    k, f, o = g.add_many("Split", g.add("Sigmoid", kfo), outputs=3, axis=1, num_outputs=3)
+    admitted = g.add("Mul", k, g.add("Tanh", offered))
+    memory = g.add("Add", g.add("Mul", f, memory), admitted)
+    z = g.add("Mul", o, g.add("Tanh", memory))
+    return z, g.add("Concat", z, memory, axis=1)
+
+
+@step.register(ContextCell)
+def _(module: ContextCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
+    kinds = g.add("Softmax", layer(module.kind, g, e), axis=1)
+    product = g.add("Mul", g.add("Relu", layer(module.gate, g, e)), state)
+    return g.add("Concat", e, state, product, axis=1), g.add("Add", state, kinds)
 
 
 def _recurrent(

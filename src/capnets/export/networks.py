@@ -14,7 +14,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.export.attention import block
-from capnets.export.cells import cell
+from capnets.export.cells import cell, step
 from capnets.export.graph import Edge, Graph
 from capnets.export.layers import layer
 from capnets.export.rows import Rows, softmax
@@ -252,5 +252,7 @@ def _scaled(model: SetModel, g: Graph, values: Edge) -> Edge:
 def _states(
     model: CapacityNetwork | RecurrentNetwork, g: Graph, x: Rows, state: Edge | None
 ) -> tuple[Edge, Edge]:
-    encoded = x.become(layer(model.encoder, g, x.edge)).by_instance(g)
-    return cell(model.cell, g, encoded, state)
+    encoded = x.become(layer(model.encoder, g, x.edge))
+    if state is not None and not x.size:
+        return step(model.cell, g, encoded.edge, state)
+    return cell(model.cell, g, encoded.by_instance(g), state)
