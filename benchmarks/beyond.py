@@ -2,9 +2,9 @@
 
     python benchmarks/beyond.py
 
-Reads results/full/records.jsonl (`capnets reproduce`) and benchmarks/networks.jsonl; writes what
-stands between the marks <!-- NAME --> and <!-- end --> of the page, and its pictures. Nothing is
-trained here, and no number is typed in.
+Reads results/full/records.jsonl (`capnets reproduce`), benchmarks/networks.jsonl and
+benchmarks/averaging.jsonl; writes what stands between the marks <!-- NAME --> and <!-- end --> of
+the page, and its pictures. Nothing is trained here, and no number is typed in.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def main() -> None:
         "added values": added_values(records),
         "larger sets": larger_sets(records),
         "cost": cost(records),
+        "averaging": averaging(read(Path(__file__).with_name("averaging.jsonl"))),
         "forms": forms(trials),
     }
     text = PAGE.read_text()
@@ -134,6 +135,29 @@ def larger_sets(records: Records) -> str:
     best = [min(row[n] for row in LARGER_SETS.values()) for n in SIZES]
     rows.append(["the paper's best", *(f"{b:g}" for b in best)])
     return markdown(["WTri, test MSE", *(f"{n} instances" for n in SIZES)], rows)
+
+
+def averaging(lines: Records) -> str:
+    """One network and several, in one order and in several, on test sets of seen images."""
+    columns = [*((t, 10) for t in TASKS), ("WTri", 40)]
+    rows = []
+    for model in ("c-gru", "c-deepset"):
+        there = {(x["task"], x["size"]): x for x in lines if x["model"] == model}
+        for who in ("alone", "together"):
+            for orders in (1, 8):
+                name = MODELS[model].label if who == "alone" else f"{MODELS[model].label}, averaged"
+                cells = []
+                for column in columns:
+                    line = there.get(column, {})
+                    measured = line.get(f"shared, {who}, {orders}")
+                    several = f" ({len(line['seeds'])})" if who == "together" and measured else ""
+                    cells.append(f"{measured['mse']:.3g}{several}" if measured else "–")
+                rows.append([name, str(orders), *cells])
+    half = [min(row[t] for row in MAIN_MEAN.values()) / 2 for t in TASKS]
+    half.append(min(row[40] for row in LARGER_SETS.values()) / 2)
+    rows.append(["half of the paper's best", "", *(f"{h:.3g}" for h in half)])
+    names = [t if size == 10 else f"{t}, {size} instances" for t, size in columns]
+    return markdown(["test MSE", "orders", *names], rows)
 
 
 def cost(records: Records) -> str:
