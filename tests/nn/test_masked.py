@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from capnets.errors import InputError
+from capnets.models import build
 from capnets.nn import masked
 
 SIZES = (3, 1, 4)
@@ -68,3 +69,36 @@ def test_wrong_masks(mask, words):
 def test_right_masks(mask):
     masked.check_mask(torch.zeros(1, 3, 2), torch.tensor(mask))
     masked.check_mask(torch.zeros(1, 3, 2), None)
+
+
+@pytest.mark.parametrize("name", ["c-gru", "c-deepset", "gru", "attention", "set-transformer"])
+def test_sets_of_similar_size_read_together(name, monkeypatch):
+    """In groups or all at once: the same predictions, and the same derivatives."""
+    monkeypatch.setattr(masked, "MUCH_PADDING", 0)
+    torch.manual_seed(0)
+    model = build(name, in_features=3, hidden=8, seed=0).double()
+    sizes = torch.tensor([2, 40, 1, 9, 11, 3, 40])
+    x = torch.randn(len(sizes), 40, 3, dtype=torch.float64)
+    mask = torch.arange(40) < sizes[:, None]
+    shapes, found = [], []
+    for read in (lambda: model(x, mask), lambda: masked.in_groups(seen, x, mask)):
+
+        def seen(x, mask):
+            shapes.append((tuple(x.shape[:2]), mask is None))
+            return model(x, mask)
+
+        model.zero_grad()
+        prediction = read()
+        prediction.square().sum().backward()
+        found.append([prediction, *(p.grad for p in model.parameters() if p.grad is not None)])
+    for whole, grouped in zip(*found, strict=True):
+        torch.testing.assert_close(grouped, whole)
+    assert shapes == [((2, 40), True), ((2, 11), False), ((2, 3), False), ((1, 1), True)]
+
+
+def test_little_padding_is_read_at_once():
+    x, mask = torch.randn(3, 5, 2), torch.arange(5) < torch.tensor([[5], [1], [2]])
+    calls = []
+    masked.in_groups(lambda x, mask: calls.append(1) or x.sum(1), x, mask)
+    masked.in_groups(lambda x, mask: calls.append(1) or x.sum(1), x, None)
+    assert len(calls) == 2

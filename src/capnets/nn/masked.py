@@ -6,16 +6,21 @@ the batch are equally large; then no work is done for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from capnets.errors import InputError
 
-__all__ = ["blank", "check_mask", "last", "sizes", "softmax", "total"]
+__all__ = ["blank", "check_mask", "in_groups", "last", "sizes", "softmax", "total"]
 
 Values = Float[Tensor, "sets size ..."]
 Mask = Bool[Tensor, "sets size"] | None
+
+#: From so much padding on it is worth calling a network several times.
+MUCH_PADDING = 4096
 
 
 def check_mask(x: Tensor, mask: Mask) -> None:
@@ -55,6 +60,29 @@ def last(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:
         return values[:, -1]
     ends = mask.sum(1) - 1
     return values[torch.arange(len(values), device=values.device), ends]
+
+
+def in_groups(
+    network: Callable[[Tensor, Mask], Tensor], x: Tensor, mask: Mask
+) -> Float[Tensor, "sets ..."]:
+    """What a network makes of every set; sets of similar size are read together.
+
+    One large set among many small ones would otherwise make nearly all of the batch padding. In a
+    group the smallest has at least half as many instances as the largest.
+    """
+    if mask is None or mask.numel() - int(mask.sum()) < MUCH_PADDING:
+        return network(x, mask)
+    counts = mask.sum(1)
+    left = counts.argsort(descending=True)
+    groups, parts = [], []
+    while len(left):
+        longest = int(counts[left[0]])
+        group = left[2 * counts[left] >= longest]
+        left = left[len(group) :]
+        part = mask[group, :longest]
+        groups.append(group)
+        parts.append(network(x[group, :longest], None if bool(part.all()) else part))
+    return torch.cat(parts)[torch.cat(groups).argsort()]
 
 
 def softmax(scores: Float[Tensor, "... size"], mask: Bool[Tensor, "... size"] | None) -> Tensor:

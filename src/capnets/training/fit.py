@@ -16,6 +16,7 @@ from torch import Tensor
 from capnets.batches import Batch, Batches
 from capnets.errors import InputError, unknown
 from capnets.models.base import SetModel
+from capnets.nn import masked
 from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.losses import LOSSES, Loss
@@ -141,8 +142,10 @@ def fit(
                 if priors:
                     values = network.added_values(x, mask)
                     prediction = values.sum(1)
-                else:
+                elif fabric.world_size > 1:  # processes must agree on how often a network is called
                     prediction = network(x, mask)
+                else:
+                    prediction = masked.in_groups(network, x, mask)
                 if recipe.orders > 1:
                     prediction = prediction.unflatten(0, (recipe.orders, -1)).mean(0)
                 assert batch.y is not None
