@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from capnets.models import CapacityNetwork, SetModel
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
-from capnets.nn.context import ContextCell
 from capnets.nn.encoders import decoder, encoder
 
 IN, HIDDEN, LAYERS = 64, 32, 3
@@ -37,6 +36,8 @@ class Parts(Cell):
         Of the start weights of both layers, 1 for He's.
     mean, largest
         Whether the state also has the mean and the running maximum.
+    raw
+        Whether it has the sums themselves, beside their products with the gate.
     """
 
     ordered = False
@@ -51,15 +52,16 @@ class Parts(Cell):
         largest: bool = False,
         width: int = HIDDEN,
         squash: Callable[[Tensor], Tensor] | None = None,
+        raw: bool = True,
     ) -> None:
         super().__init__()
         self.in_features, self.state_features = HIDDEN, width
-        parts = 1 + (gate is not None) + mean + largest
+        parts = raw + (gate is not None) + mean + largest
         self.out_features = HIDDEN + parts * width
         self.linear = nn.Linear(HIDDEN, width)
         self.other = None if gate in (None, "same") else nn.Linear(HIDDEN, width)
         self.summand, self.gate, self.scale = summand, gate, scale
-        self.mean, self.largest, self.squash = mean, largest, squash
+        self.mean, self.largest, self.squash, self.raw = mean, largest, squash, raw
 
     def forward(self, e: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """As in `Cell`."""
@@ -68,7 +70,7 @@ class Parts(Cell):
         sums = torch.cat([torch.zeros_like(s[:1]), s]).cumsum(0)
         before = sums[:-1]
         seen = before if self.squash is None else self.squash(before)
-        z = [e, seen]
+        z = [e, seen] if self.raw else [e]
         if self.gate == "same":
             z.append(s * seen)
         elif self.gate is not None:
@@ -229,13 +231,15 @@ class Layers(Cell):
 
 
 FORMS: dict[str, Callable[[], Cell]] = {
-    "c-deepset": lambda: ContextCell(HIDDEN, HIDDEN),
     "sum": lambda: Parts(gate=None),
     "gated": Parts,
     "gated-0.4": lambda: Parts(scale=0.4),
     "kinds": lambda: Parts(summand=soft_kinds, gate="same"),
     "kinds-2": lambda: Parts(summand=soft_kinds, gate="same", scale=2.0),
     "kinds-gated": lambda: Parts(summand=soft_kinds, gate=torch.relu),
+    "kinds-only-gated": lambda: Parts(summand=soft_kinds, raw=False),
+    "kinds-only-gated-2": lambda: Parts(summand=soft_kinds, raw=False, scale=2.0),
+    "kinds-only-gated-64": lambda: Parts(summand=soft_kinds, raw=False, width=64),
     "kinds-soft-gated": lambda: Parts(summand=soft_kinds, gate=soft_kinds),
     "kinds-gated-16": lambda: Parts(summand=soft_kinds, width=16),
     "kinds-gated-64": lambda: Parts(summand=soft_kinds, width=64),
@@ -261,8 +265,8 @@ FORMS: dict[str, Callable[[], Cell]] = {
 
 
 #: Forms with a wider encoder than the paper's 64, which tells apart more of the images.
-WIDTHS = {"c-deepset-128": 128, "c-deepset-96": 96}
-FORMS |= dict.fromkeys(WIDTHS, FORMS["c-deepset"])
+WIDTHS = {"kinds-gated-encoder-128": 128, "kinds-gated-encoder-96": 96}
+FORMS |= dict.fromkeys(WIDTHS, FORMS["kinds-gated"])
 
 
 def build_form(name: str, *, seed: int) -> SetModel:

@@ -68,11 +68,11 @@ CELLS = {"RNNCell": (rnn_cell, 1), "GRUCell": (gru_cell, 1), "LSTMCell": (lstm_c
 
 
 def contexts(cell: Cell, features: list[Tensor]) -> list[Tensor]:
-    """Each instance, the counts of kinds before it, and what its gate lets through of them."""
+    """Each instance, and what its gate lets through of the counts of kinds before it."""
     total = features[0].new_zeros(cell.state_features)
     out = []
     for e in features:
-        out.append(torch.cat([e, total, relu(linear(cell.gate, e)) * total]))
+        out.append(torch.cat([e, relu(linear(cell.gate, e)) * total]))
         weights = torch.exp(linear(cell.kind, e))
         total = total + weights / weights.sum()
     return out

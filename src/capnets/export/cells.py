@@ -85,7 +85,7 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
         after = g.add("Gather", counts, g.constant(-1, np.int64), axis=0)
     before = g.add("Reshape", before, g.integers(-1, hidden))
     product = g.add("Mul", g.add("Relu", layer(module.gate, g, rows)), before)
-    return g.add("Concat", rows, before, product, axis=1), after
+    return g.add("Concat", rows, product, axis=1), after
 
 
 @singledispatch
@@ -118,7 +118,7 @@ def _(module: LSTMCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
 def _(module: ContextCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
     kinds = g.add("Softmax", layer(module.kind, g, e), axis=1)
     product = g.add("Mul", g.add("Relu", layer(module.gate, g, e)), state)
-    return g.add("Concat", e, state, product, axis=1), g.add("Add", state, kinds)
+    return g.add("Concat", e, product, axis=1), g.add("Add", state, kinds)
 
 
 def _recurrent(

@@ -141,9 +141,11 @@ def _decoder(spec: ModelSpec, in_features: int | None = None) -> nn.Sequential:
     )
 
 
-def _capacity(cell: type[Cell]) -> Callable[[ModelSpec], SetModel]:
+def _capacity(
+    cell: Callable[[int, int], Cell], *, remembers: int = 1
+) -> Callable[[ModelSpec], SetModel]:
     def make(spec: ModelSpec) -> SetModel:
-        memory = cell(spec.hidden, spec.hidden)
+        memory = cell(spec.hidden, remembers * spec.hidden)
         return CapacityNetwork(
             encoder=_encoder(spec),
             cell=memory,
@@ -200,7 +202,9 @@ MODELS: dict[str, Entry] = {
     "c-lstm": Entry("C-LSTM", "capacity network on an LSTM", _capacity(LSTMCell), "lstm"),
     "c-gru": Entry("C-GRU", "capacity network on a GRU", _capacity(GRUCell), "gru"),
     "c-deepset": Entry(
-        "C-DeepSet", "capacity network on counts of what came before", _capacity(ContextCell)
+        "C-DeepSet",
+        "capacity network on counts of what came before",
+        _capacity(ContextCell, remembers=2),  # twice as many kinds as features
     ),
     "c-potential": Entry(
         "C-Potential", "capacity network that no order changes: a monotone set function", _potential

@@ -3,11 +3,14 @@ r"""A cell that reads what came before as a set: no order, no loop.
 .. math::
     k_j = \mathrm{softmax}(P e_j + p), \qquad
     c_i = \sum_{j < i} k_j, \qquad
-    z_i = [\,e_i,\; c_i,\; \mathrm{ReLU}(G e_i + g)\,c_i\,]
+    z_i = [\,e_i,\; \mathrm{ReLU}(G e_i + g)\,c_i\,]
 
 :math:`k_j` says of which kind an instance is, :math:`c_i` how many of each kind came before. What
 an instance adds often depends on how many of *its own* kind there were; the product gives the
-decoder that number, which sums and ReLU only approximate. Kinds are found in training.
+decoder that number, which sums and ReLU only approximate. Of the other counts the decoder sees what
+the instance asks for. It does not see the counts themselves: they tell how many instances came
+before, and a network that knows this may say later what an instance added, with the same sums.
+Kinds are found in training.
 """
 
 from __future__ import annotations
@@ -21,14 +24,14 @@ __all__ = ["ContextCell"]
 
 
 class ContextCell(Cell):
-    """An instance beside the counts of kinds before it and beside its own part of them.
+    """An instance beside its own part of the counts of kinds before it.
 
     Parameters
     ----------
     in_features
         Features of an instance.
-    hidden
-        How many kinds there are.
+    kinds
+        How many kinds there are. With many, few are mixed up.
 
     Examples
     --------
@@ -44,19 +47,19 @@ class ContextCell(Cell):
 
     ordered = False
 
-    def __init__(self, in_features: int, hidden: int) -> None:
+    def __init__(self, in_features: int, kinds: int) -> None:
         super().__init__()
-        self.in_features, self.state_features = in_features, hidden
-        self.out_features = in_features + 2 * hidden
-        self.kind = nn.Linear(in_features, hidden)
-        self.gate = nn.Linear(in_features, hidden)
+        self.in_features, self.state_features = in_features, kinds
+        self.out_features = in_features + kinds
+        self.kind = nn.Linear(in_features, kinds)
+        self.gate = nn.Linear(in_features, kinds)
 
     def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
         state = self.initial_state(len(e)) if state is None else state
         e = e.transpose(0, 1)  # so it lies in memory, see `each`
         counts = torch.cat([state[None], self.kind(e).softmax(2)]).cumsum(0)
         before = counts[:-1]
-        z = torch.cat([e, before, torch.relu(self.gate(e)) * before], dim=2)
+        z = torch.cat([e, torch.relu(self.gate(e)) * before], dim=2)
         return z.transpose(0, 1), counts[-1]
 
     def draw_weights(self, generator: torch.Generator) -> None:
