@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from capnets.errors import InputError, unknown
 from capnets.estimators.averaging import choose_orders, mean_added_values, mean_prediction
-from capnets.estimators.inputs import Given, fingerprint, per_set, read, weighted
+from capnets.estimators.inputs import Given, fingerprint, labels_of, per_set, read, weighted
 from capnets.explain import Explanation
 from capnets.explain import added_values as explain_added_values
 from capnets.models import ModelSpec, SetModel
@@ -178,9 +178,9 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         """What instances are sorted by, as `ModelSpec` calls it."""
         if self.sort is None:
             return "given"
-        if given.schema is not None and given.schema.columns.order is not None:
+        if given.order:
             raise InputError(
-                f"instances cannot be read in the order of {given.schema.columns.order!r} "
+                f"instances cannot be read in the order of {given.order!r} "
                 f"and sorted by {self.sort!r}; leave one of the two out"
             )
         names = given.sets.feature_names or ()
@@ -199,10 +199,10 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         if self.epochs is not None:
             recipe = replace(recipe, epochs=self.epochs)
         # Where order has a meaning, instances are read in it, in training too.
-        return replace(recipe, reshuffle=False) if _has_order(given.schema) else recipe
+        return replace(recipe, reshuffle=False) if given.order else recipe
 
     def _orders(self, preset: Preset, given: Given) -> int:
-        if _has_order(given.schema) or self.sort is not None:
+        if given.order or self.sort is not None:
             return 1
         orders = preset.orders if self.orders is None else self.orders
         if orders < 1 or int(orders) != orders:
@@ -349,16 +349,3 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _set_labels(self, labels: Any) -> None:
         """Take back what `_labels` gave."""
-
-
-def _has_order(schema: Schema | None) -> bool:
-    return schema is not None and schema.columns.order is not None
-
-
-def labels_of(y: Any, given: Given) -> Array:
-    """Labels per set: those given, the target columns of the table, or the sets' own."""
-    if y is not None:
-        return per_set(y, given, name="y")
-    if given.sets.y is None:
-        raise InputError("y is missing: give one label per set, or name the target column")
-    return np.asarray(given.sets.y)

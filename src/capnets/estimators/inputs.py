@@ -15,7 +15,7 @@ from capnets.sets import Array, Sets
 from capnets.tables import Columns, Schema, read_npz, read_table
 from capnets.tables.encode import as_text
 
-__all__ = ["Given", "fingerprint", "per_set", "read", "weighted"]
+__all__ = ["Given", "fingerprint", "labels_of", "per_set", "read", "weighted"]
 
 
 #: Instances that are looked at at once.
@@ -45,6 +45,11 @@ class Given:
     groups: Array | None = None
     rows: bool = False
     native: tuple[Any, ...] | None = None
+
+    @property
+    def order(self) -> str | None:
+        """The column by which instances are ordered, if a table has one."""
+        return None if self.schema is None else self.schema.columns.order
 
     def by_row(self, values: Array) -> Array:
         """Values listed as `sets.index` lists instances, as X lists them."""
@@ -95,6 +100,15 @@ def read(
         raise InputError(f"set {empty[0]} has no instances; remove it")
     given.sets.check_finite()
     return given
+
+
+def labels_of(y: Any, given: Given) -> Array:
+    """Labels per set: those given, the target columns of the table, or the sets' own."""
+    if y is not None:
+        return per_set(y, given, name="y")
+    if given.sets.y is None:
+        raise InputError("y is missing: give one label per set, or name the target column")
+    return np.asarray(given.sets.y)
 
 
 def per_set(given_values: Any, given: Given, *, name: str) -> Array:
