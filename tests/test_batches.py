@@ -135,6 +135,16 @@ class TestEpoch:
         )
         assert sorted(chain(*(b.chosen for b in seen))) == list(range(len(sizes)))
 
+    @often
+    @given(SIZES, st.integers(1, 5), st.booleans())
+    def test_some_again(self, sizes, size, bucket):
+        again = [0, len(sizes) - 1, 0]
+        seen = Batches(ragged(sizes)).epoch(
+            size=size, shuffle=generator(), bucket=bucket, again=again
+        )
+        expected = sorted([*range(len(sizes)), *again])
+        assert sorted(chain(*(b.chosen for b in seen))) == expected
+
     def test_shuffled_by_seed(self):
         data = Batches(ragged([2] * 50))
 

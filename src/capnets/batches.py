@@ -133,6 +133,7 @@ class Batches:
         reorder: torch.Generator | None = None,
         bucket: bool = False,
         share: tuple[int, int] = (0, 1),
+        again: Sequence[int] | Array = (),
     ) -> Iterator[Batch]:
         """All sets once, in batches.
 
@@ -151,12 +152,14 @@ class Batches:
             (r, w): only every w-th set, beginning with the r-th; for w processes side by side. All
             shares are equally large, because processes that train together must take as many
             steps: where the sets do not divide evenly, the last few of them are left out.
+        again
+            Sets to be read once more, each as often as it stands here.
         """
         if size < 1:
             raise InputError(f"a batch needs at least 1 set, not {size}")
-        order = np.arange(len(self.sets))
+        order = np.concatenate([np.arange(len(self.sets)), np.asarray(again, dtype=np.int64)])
         if shuffle is not None:
-            order = torch.randperm(len(order), generator=shuffle).numpy()
+            order = order[torch.randperm(len(order), generator=shuffle).numpy()]
         index = self.index
         if reorder is not None:
             starts = np.repeat(self.offsets[:-1], self.sizes)

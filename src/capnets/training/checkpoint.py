@@ -1,7 +1,8 @@
 """Checkpoints: all that training needs to go on with the same bits, in one file.
 
-It holds the weights now, the best weights so far and the optimiser's memory. Random numbers need no
-place in it: every epoch draws from generators that are made from the seed and the epoch's number.
+It holds the weights now, the best weights so far, the optimiser's memory and, for a rehearsal, the
+errors of the last epoch. Random numbers need no place in it: every epoch draws from generators that
+are made from the seed and the epoch's number.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from capnets.errors import InputError
@@ -27,6 +29,7 @@ class Checkpoint:
     model: dict[str, Tensor]
     best: dict[str, Tensor]
     optimizer: dict[str, Any]
+    errors: Tensor
     history: list[dict[str, Any]] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -34,6 +37,7 @@ class Checkpoint:
         """Replace the file in one step."""
         tensors = {f"model.{k}": v for k, v in self.model.items()}
         tensors |= {f"best.{k}": v for k, v in self.best.items()}
+        tensors["errors"] = self.errors
         for number, memory in self.optimizer["state"].items():
             tensors |= {f"optimizer.{number}.{k}": v for k, v in memory.items()}
         write_tensors(
@@ -57,7 +61,12 @@ class Checkpoint:
             number, _, name = key.partition(".")
             state.setdefault(int(number), {})[name] = value
         return cls(
-            _under("model.", tensors), _under("best.", tensors), {"state": state}, history, about
+            _under("model.", tensors),
+            _under("best.", tensors),
+            {"state": state},
+            tensors.get("errors", torch.zeros(0)),
+            history,
+            about,
         )
 
 

@@ -19,10 +19,11 @@ from capnets.models.base import SetModel
 from capnets.nn import masked
 from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
-from capnets.training.losses import LOSSES, Loss
+from capnets.training.losses import LOSSES, Loss, mean
 from capnets.training.priors import Prior
 from capnets.training.rate import find_rate
 from capnets.training.recipe import Recipe
+from capnets.training.rehearsal import Rehearsal
 from capnets.training.start import begin
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ def fit(
     Returns
     -------
     history
-        One line per epoch: epoch, train (mean loss, in units of the network), valid (loss, in the
-        unit of the labels), rate, seconds.
+        One line per epoch: epoch, train (mean loss of what was read, in units of the network),
+        valid (loss, in the unit of the labels), rate, seconds.
     """
     recipe = recipe or Recipe()
     fabric = fabric or make_fabric()
@@ -97,6 +98,7 @@ def fit(
         "recipe": recipe.to_dict(), "seed": seed, "loss": loss, "sets": len(train),
         "priors": [prior.to_dict() for prior in priors],
     }  # fmt: skip
+    rehearsal = Rehearsal(len(train), recipe.rehearse)
     saved = _saved(model, checkpoint, about)
     if saved is None:
         begin(model, data, recipe, task, seed=seed)
@@ -105,6 +107,7 @@ def fit(
         best = _weights(model)
     else:
         highest, history, best = saved.about["highest"], saved.history, saved.best
+        rehearsal.errors = saved.errors
 
     optimizer: torch.optim.Optimizer = torch.optim.AdamW(
         model.parameters(), lr=highest, weight_decay=recipe.weight_decay, fused=True
@@ -121,18 +124,22 @@ def fit(
         began = time.perf_counter()
         network.train()
         total = torch.zeros((), device=fabric.device)
+        again = rehearsal.again()
+        steps = -(-((len(train) + len(again)) // fabric.world_size) // share)
         batches = data.epoch(
             size=share,
             shuffle=_generator(seed, epoch, 0),
             reorder=_generator(seed, epoch, 1) if recipe.reshuffle else None,
             bucket=data.ragged,
             share=(fabric.global_rank, fabric.world_size),
+            again=again,
         )
         orders = _generator(seed, epoch, fabric.global_rank, 0)
         with _dropout(_generator(seed, epoch, 2 + fabric.global_rank), fabric.device):
             for number, batch in enumerate(batches):
                 batch = batch.to(fabric.device)
-                step = epoch * steps_per_epoch + number
+                # Where some sets are read again, steps are shorter, so that an epoch is an epoch.
+                step = epoch * steps_per_epoch + number * steps_per_epoch / steps
                 for group in optimizer.param_groups:
                     group["lr"] = recipe.rate(
                         step, recipe.epochs * steps_per_epoch, highest=highest
@@ -149,7 +156,9 @@ def fit(
                 if recipe.orders > 1:
                     prediction = prediction.unflatten(0, (recipe.orders, -1)).mean(0)
                 assert batch.y is not None
-                objective = task(prediction, batch.y, unit=model.unit, weights=batch.weights)
+                each = task.each(prediction, batch.y, unit=model.unit)
+                rehearsal.note(batch.chosen, each, batch.weights)
+                objective = mean(each, batch.weights)
                 total += objective.detach()
                 for prior in priors:
                     objective = objective + prior.penalty(model, batch, values[: len(batch.x)])
@@ -160,10 +169,14 @@ def fit(
                         network, optimizer, max_norm=recipe.clip, error_if_nonfinite=False
                     )
                 optimizer.step()
-        mean: Any = fabric.all_reduce(total, reduce_op="mean")
+        if fabric.world_size > 1:
+            mine = rehearsal.errors.to(fabric.device)
+            everyone: Any = fabric.all_reduce(mine, reduce_op="max")
+            rehearsal.errors.copy_(everyone)
+        together: Any = fabric.all_reduce(total, reduce_op="mean")
         line = {
             "epoch": epoch + 1,
-            "train": float(mean) / steps_per_epoch,
+            "train": float(together) / steps,
             "valid": None if valid is None else measure(model, valid, task),
             "rate": optimizer.param_groups[0]["lr"],
             "seconds": round(time.perf_counter() - began, 3),
@@ -179,9 +192,8 @@ def fit(
             best = _weights(model)
         if checkpoint is not None and fabric.is_global_zero:
             about["highest"] = highest
-            Checkpoint(_weights(model), best, optimizer.state_dict(), history, about).write(
-                checkpoint
-            )
+            now, memory = _weights(model), optimizer.state_dict()
+            Checkpoint(now, best, memory, rehearsal.errors, history, about).write(checkpoint)
         if progress is not None and fabric.is_global_zero:
             progress(line)
     model.load_state_dict(best)

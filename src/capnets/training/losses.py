@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["LOSSES", "Loss"]
+__all__ = ["LOSSES", "Loss", "mean"]
 
 Prediction = Float[Tensor, "sets outputs"]
 Labels = Float[Tensor, "sets labels"]
@@ -38,13 +38,21 @@ class Loss:
         self, prediction: Prediction, y: Labels, *, unit: Tensor, weights: Tensor | None = None
     ) -> Tensor:
         """The (weighted) mean over sets; amounts are counted in units."""
+        return mean(self.each(prediction, y, unit=unit), weights)
+
+    def each(self, prediction: Prediction, y: Labels, *, unit: Tensor) -> Float[Tensor, " sets"]:
+        """One loss per set; amounts are counted in units."""
         if self.scaled:
             prediction, y = prediction / unit, y / unit
-        each = self.measure(prediction, y)
-        if weights is None:
-            return each.mean()
-        # A batch may hold only sets that do not count.
-        return (weights * each).sum() / weights.sum().clamp_min(torch.finfo(each.dtype).tiny)
+        return self.measure(prediction, y)
+
+
+def mean(each: Float[Tensor, " sets"], weights: Tensor | None) -> Tensor:
+    """The (weighted) mean of losses."""
+    if weights is None:
+        return each.mean()
+    # A batch may hold only sets that do not count.
+    return (weights * each).sum() / weights.sum().clamp_min(torch.finfo(each.dtype).tiny)
 
 
 def _logit(share: Tensor) -> Tensor:

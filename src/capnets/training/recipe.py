@@ -42,6 +42,9 @@ class Recipe(Record):
     orders
         In how many orders every set is read at each step. Their mean is the prediction that is
         trained (Janossy pooling; Murphy et al., ICLR 2019), so predict with a mean over orders too.
+    rehearse
+        Sets with an error of more than so many times the mean are read more often (see
+        `capnets.training.rehearsal`). For exact labels; None, where they are noisy, does not.
     patience
         Stop after so many epochs without a better validation error; None never stops early.
     """
@@ -57,6 +60,7 @@ class Recipe(Record):
     scale: bool = True
     reshuffle: bool = True
     orders: int = 1
+    rehearse: float | None = None
     patience: int | None = None
 
     def __post_init__(self) -> None:
@@ -66,12 +70,13 @@ class Recipe(Record):
         ):
             if getattr(self, name) not in choices:
                 raise unknown(name, getattr(self, name), choices)
-        for name in ("epochs", "batch_size", "learning_rate", "clip", "orders", "patience"):
+        positive = "epochs batch_size learning_rate clip orders rehearse patience"
+        for name in positive.split():
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise InputError(f"{name} must be above 0, not {value}")
 
-    def rate(self, step: int, steps: int, *, highest: float) -> float:
+    def rate(self, step: float, steps: int, *, highest: float) -> float:
         """The learning rate of a step."""
         return highest * SCHEDULES[self.schedule](step / max(1, steps), self.warmup)
 
