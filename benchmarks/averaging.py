@@ -23,6 +23,8 @@ from capnets.experiment import task_of
 from capnets.metrics import added_value_error, mse
 from capnets.models.ensemble import Ensemble
 from capnets.paper.names import TASKS
+from capnets.paper.results import Results
+from capnets.paper.work import is_stale
 from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tasks import TaskSets
@@ -58,15 +60,16 @@ def groups() -> dict[tuple[str, str, int], list[Run]]:
     """Finished runs with one size of sets, no prior and the paper's network, by what they share."""
     short = {name: key for key, name in TASKS.items()}
     found: dict[tuple[str, str, int], list[Run]] = {}
-    folders = [json.loads(x) for x in (RUNS.parent / "records.jsonl").read_text().splitlines()]
-    for record in folders:
-        choice = record["choice"]
+    for record in Results(RUNS.parent).read().values():
+        choice = record.choice.to_dict()
+        if is_stale(record):
+            continue
         plain = not choice.get("priors") and choice.get("activation") is None
         if choice["kind"] != "run" or len(choice.get("sizes", ())) != 1 or not plain:
             continue
         if (choice["hidden"], choice["layers"], choice["sets"]) != (32, 3, 100_000):
             continue
-        for folder in RUNS.glob(f"{record['key']}-*"):
+        for folder in RUNS.glob(f"{record.key}-*"):
             if choice["task"] in short and (folder / "weights.safetensors").exists():
                 key = (choice["model"], short[choice["task"]], choice["sizes"][0])
                 found.setdefault(key, []).append(Run(folder))

@@ -23,7 +23,7 @@ from capnets.tasks import TaskSets, make, parse_task
 from capnets.training.recipe import recipe
 
 FOLDER = Path("runs/explain")
-RECIPE = recipe("fast", epochs=20, batch_size=100)
+RECIPE = recipe("large", epochs=20, batch_size=100)
 JUDGED = ("c-gru", "gru", "deepset", "attention")
 NETWORKS = [
     *[(task, "c-gru", False) for task in ("US", "WTri", "UC", "US+S")],

@@ -29,13 +29,15 @@ from capnets.training.fit import Diverged, fit
 from capnets.training.recipe import recipe
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
-KEY = ("model", "task", "size", "sets", "epochs", "rate", "start", "batch", "clip", "seed")
+KEY = (
+    "model", "task", "size", "sets", "epochs", "rate", "start", "batch", "clip", "rehearse", "seed",
+)  # fmt: skip
 
 
 def main() -> None:
     """Train what was asked for and is not there yet."""
     given = arguments()
-    done = {tuple(line[k] for k in KEY): line for line in lines()}
+    done = {tuple(line.get(k) for k in KEY): line for line in lines()}
     if given.table:
         return table(list(done.values()))
     torch.set_num_threads(1)
@@ -44,7 +46,7 @@ def main() -> None:
         choice = {
             "model": model, "task": task, "size": given.size, "sets": given.sets,
             "epochs": given.epochs, "rate": rate, "start": start, "batch": given.batch,
-            "clip": given.clip, "seed": seed,
+            "clip": given.clip, "rehearse": given.rehearse, "seed": seed,
         }  # fmt: skip
         if tuple(choice[k] for k in KEY) not in done:
             record = choice | train(choice) | {"versions": versions()}
@@ -63,6 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--batch", type=int, default=250)
     parser.add_argument("--clip", type=float, default=1.0)
+    parser.add_argument("--rehearse", type=float, help="see `capnets.training.rehearsal`")
     parser.add_argument("--size", type=int, default=10)
     parser.add_argument("--sets", type=int, default=100_000)
     parser.add_argument("--epochs", type=int, default=10)
@@ -80,8 +83,8 @@ def train(choice: dict[str, Any]) -> dict[str, Any]:
     name, seed = choice["model"], choice["seed"]
     model = build_form(name, seed=seed) if name in FORMS else build(name, seed=seed)
     how = recipe(
-        "fast", epochs=choice["epochs"], learning_rate=choice["rate"], start=choice["start"],
-        batch_size=choice["batch"], clip=choice["clip"],
+        "large", epochs=choice["epochs"], learning_rate=choice["rate"], start=choice["start"],
+        batch_size=choice["batch"], clip=choice["clip"], rehearse=choice["rehearse"],
     )  # fmt: skip
     begun = time.process_time()
     try:
@@ -103,9 +106,9 @@ def table(records: list[dict[str, Any]]) -> None:
     """Means over seeds as Markdown, best first within a setting."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for record in records:
-        groups.setdefault(tuple(record[k] for k in KEY[:-1]), []).append(record)
+        groups.setdefault(tuple(record.get(k) for k in KEY[:-1]), []).append(record)
     head = [
-        "task", "size", "epochs", "model", "rate", "start", "clip", "seeds",
+        "task", "size", "epochs", "model", "rate", "start", "clip", "rehearse", "seeds",
         "valid MSE", "added values", "seconds",
     ]  # fmt: skip
     print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
@@ -113,11 +116,21 @@ def table(records: list[dict[str, Any]]) -> None:
         groups.items(),
         key=lambda item: (item[0][1:5], mean(r["valid"] for r in item[1])),
     ):
-        model, task, size, _, epochs, rate, start, _, clip = key
+        model, task, size, _, epochs, rate, start, _, clip, rehearse = key
         means = [mean(r.get(k, float("nan")) for r in found) for k in ("valid", "values")]
         seconds = mean(r["seconds"] for r in found)
-        row = [task, size, epochs, model, f"{rate:g}", start, f"{clip:g}", len(found)]
-        row += [*(f"{m:.3f}" for m in means), f"{seconds:.0f}"]
+        row = [
+            task,
+            size,
+            epochs,
+            model,
+            f"{rate:g}",
+            start,
+            f"{clip:g}",
+            rehearse or "–",
+            len(found),
+        ]
+        row += [len(found), *(f"{m:.3f}" for m in means), f"{seconds:.0f}"]
         print("| " + " | ".join(map(str, row)) + " |")
 
 

@@ -131,7 +131,7 @@ def train(choice: dict[str, Any], task: TaskSets) -> dict[str, Any]:
     """One training, judged on validation sets (and on test sets, if asked for)."""
     way, seed = WAYS[choice["way"]], choice["seed"]
     model = way.build(seed)
-    how = recipe("fast", epochs=choice["epochs"], orders=way.orders)
+    how = recipe("large", epochs=choice["epochs"], orders=way.orders)
     begun = time.process_time()
     fit(model, task.train, task.valid, recipe=how, seed=seed, priors=way.priors)
     seconds = time.process_time() - begun

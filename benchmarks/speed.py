@@ -177,7 +177,7 @@ def of_fit(rounds: int) -> list[Line]:
     for name in ("c-gru", "c-deepset"):
         for batch in BATCHES:
             model = build(name, in_features=FEATURES, seed=0)
-            how = recipe("fast", epochs=1, batch_size=batch)
+            how = recipe("large", epochs=1, batch_size=batch)
             works[name, batch] = Work(
                 lambda model=model, how=how: fit(model, sets, recipe=how, fabric=fabric), len(sets)
             )

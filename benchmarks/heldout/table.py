@@ -9,18 +9,19 @@ also from results/full.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data import records
 
+from capnets.paper.results import Results
+from capnets.paper.work import is_stale
 from capnets.tasks.functions import find_function
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FULL = Path(__file__).parents[2] / "results/full/records.jsonl"
+FULL = Path(__file__).parents[2] / "results/full"
 TASKS = ("US", "WTri", "US+S")
 COLOURS = {
     "patches, C-GRU": "C2", "patches, C-DeepSet": "C1", "taught": "C4", "averaged": "C3"
@@ -85,9 +86,10 @@ def networks(lines: list[dict[str, Any]]) -> None:
 def reproduced() -> list[dict[str, Any]]:
     """Capacity networks on patches, from the reproduction at full scale."""
     found = []
-    for text in FULL.read_text().splitlines():
-        line = json.loads(text)
-        choice, metrics = line["choice"], line["metrics"]
+    for record in Results(FULL).read().values():
+        choice, metrics = record.choice.to_dict(), record.metrics
+        if is_stale(record):
+            continue
         if choice.get("model") in LABELS and PLAIN.items() <= choice.items():
             for task in TASKS:
                 if find_function(task).name == choice["task"] and "held-out" in metrics:

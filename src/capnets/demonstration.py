@@ -89,7 +89,7 @@ def run(
             seed=seed,
         )
     )
-    how = recipe("fast", epochs=epochs or EPOCHS, batch_size=100, weight_decay=0.1)
+    how = recipe("large", epochs=epochs or EPOCHS, batch_size=100, weight_decay=0.1)
     runs = []
     for number, name in enumerate(("gru", "c-gru")):
 

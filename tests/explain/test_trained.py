@@ -33,7 +33,7 @@ def trained():
                 model,
                 sets.train,
                 sets.valid,
-                recipe=recipe("fast", epochs=8, batch_size=100),
+                recipe=recipe("large", epochs=8, batch_size=100),
                 seed=0,
             )
             new = make(parse_task(f"{task}:digits", sets=1, valid_sets=1, test_sets=200, seed=1))

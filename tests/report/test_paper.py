@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -111,6 +112,22 @@ def test_markdown_and_latex_tables_are_rectangular(report):
 def test_the_same_records_give_the_same_bytes(results, report, tmp_path):
     for path in write_report(summarise(Results(results).read()), tmp_path):
         assert path.read_bytes() == (report / path.name).read_bytes()
+
+
+def test_what_an_earlier_recipe_made_is_left_out_and_counted(results, tmp_path):
+    records = Results(results).read()
+    earlier = {
+        key: replace(record, made={**record.made, "recipe": {**record.made["recipe"], "clip": 7.0}})
+        for key, record in records.items()
+        if "recipe" in record.made
+    }
+    summary = summarise(records | earlier)
+    assert summary.stale == len(earlier) > 0
+    assert summary.runs == 0
+    page, text, *_ = write_report(summary, tmp_path)
+    for path in (page, text):
+        assert f"{len(earlier)} records that were made with an earlier recipe" in path.read_text()
+    assert summarise(records).stale == 0
 
 
 def test_versions_machine_and_time_are_told(results, report):

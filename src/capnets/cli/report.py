@@ -37,13 +37,18 @@ def report(
         told = summary.to_dict()
         print_json(
             {"written": [str(path) for path in paths], "claims": told["claims"]}
-            | {name: told[name] for name in ("runs", "hours", "failed")}
+            | {name: told[name] for name in ("runs", "stale", "hours", "failed")}
         )
         return
     print_table(
         ["claim of the paper", "here", "cases", "the paper's numbers"],
         [(claim.says, claim.verdict, *case_count(claim)) for claim in summary.claims],
     )
+    if summary.stale:
+        typer.echo(
+            f"{summary.stale} records were made with an earlier recipe or measurement and are left "
+            "out; `capnets reproduce` makes them again."
+        )
     typer.echo("Written: " + ", ".join(str(path) for path in paths))
 
 

@@ -105,7 +105,7 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help="fast, medium, small, or paper. "
+            help="fast, large, medium, small, tiny, or paper. "
             "[default: fast; for files and documents by their number]"
         ),
     ] = None,

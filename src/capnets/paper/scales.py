@@ -90,6 +90,7 @@ class Scale:
             images,
             source=REVIEWS[0],
             embedding=_SENTENCES,
+            recipe="large" if self.recipe == "fast" else self.recipe,  # ratings are opinions
             sizes=(),
             sets=None,
             valid_sets=None,

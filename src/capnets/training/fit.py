@@ -65,7 +65,7 @@ def fit(
     train, valid
         Sets with labels. Without `valid` the last epoch counts as the best.
     recipe
-        How to train; the recipe `fast` by default.
+        How to train; the recipe `large` by default.
     seed
         Draws the order of sets and instances, blanked features, and the recipe's start weights.
     loss

@@ -46,7 +46,7 @@ PRESETS: dict[str, Preset] = {
     "tiny": Preset("tiny", hidden=16, layers=1, dropout=0.0, members=3, orders=8),
     "small": Preset("small", hidden=16, layers=1, dropout=0.0, members=5, orders=8),
     "medium": Preset("medium", hidden=32, layers=2, dropout=0.0, members=3, orders=8),
-    "large": Preset("fast", hidden=32, layers=3, dropout=0.0, members=1, orders=1),
+    "large": Preset("large", hidden=32, layers=3, dropout=0.0, members=1, orders=1),
 }
 
 

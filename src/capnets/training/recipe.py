@@ -100,7 +100,10 @@ RECIPES: dict[str, Recipe] = {
         start="torch",
         scale=False,
     ),
-    "fast": Recipe(),
+    # For labels that are computed: what is left to learn in the end is a few instances.
+    "fast": Recipe(rehearse=30),
+    # The same for labels that were measured, or given by people.
+    "large": Recipe(),
     # For tens of sets: more epochs, because an epoch is only a step or two.
     "tiny": Recipe(epochs=120, batch_size=32, learning_rate=4e-3, start="torch", weight_decay=1e-2),
     # For hundreds of sets: small steps through all of them, and weights held small.

@@ -87,6 +87,11 @@ def _cell(shown: Shown | None, *, with_paper: bool) -> str:
 
 def _how(summary: Summary) -> list[str]:
     lines = [f"{summary.runs} networks were trained in {summary.hours:.1f} hours of one core."]
+    if summary.stale:
+        lines.append(
+            f"{summary.stale} records that were made with an earlier recipe or measurement are "
+            "left out; `capnets reproduce` makes them again."
+        )
     if summary.longest is not None:
         lines.append(
             "The longest run of a recurrent network at full scale took "

@@ -95,6 +95,8 @@ class Summary:
         What networks are worth that the paper does not have, likewise.
     runs
         How many networks were trained.
+    stale
+        How many records were left out, because today the same would be done in another way.
     hours
         Of one core, in all of them.
     longest
@@ -112,6 +114,7 @@ class Summary:
     versions: tuple[Mapping[str, str], ...]
     machines: tuple[Mapping[str, Any], ...]
     runs: int
+    stale: int
     hours: float
     longest: float | None
 
@@ -150,6 +153,7 @@ class Summary:
             "versions": [dict(v) for v in self.versions],
             "machines": [dict(m) for m in self.machines],
             "runs": self.runs,
+            "stale": self.stale,
             "hours": self.hours,
             "longest_recurrent_seconds": self.longest,
         }
@@ -157,6 +161,10 @@ class Summary:
 
 def summarise(records: Mapping[str, Record]) -> Summary:
     """Everything that a report on some records says."""
+    from capnets.paper.work import is_stale
+
+    everything = len(records)
+    records = {key: record for key, record in records.items() if not is_stale(record)}
     shared, held_out = (compare(records, protocol=p) for p in PROTOCOLS)
     runs = [record for record in records.values() if isinstance(record.choice, Cell)]
     return Summary(
@@ -170,6 +178,7 @@ def summarise(records: Mapping[str, Record]) -> Summary:
         versions=_each_once(record.made["versions"] for record in records.values()),
         machines=_each_once(record.made["machine"] for record in records.values()),
         runs=len(runs),
+        stale=everything - len(records),
         hours=sum(_seconds(record) for record in runs) / 3600,
         longest=max(filter(None, map(_recurrent_seconds, runs)), default=None),
     )
