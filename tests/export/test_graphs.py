@@ -186,6 +186,7 @@ def test_ensembles(names, kinds):
 def test_a_cell_that_reads_predecessors_as_a_set():
     torch.manual_seed(0)
     model = CapacityNetwork(encoder=mlp(6, 5), cell=ContextCell(5, 4), decoder=mlp(9, 8, 2)).eval()
+    model.cell.start(size=40)
     opened = sessions(model)
     for sets, size in ((1, 1), (3, 7), (2, 40)):
         x, mask = draw(sets, size, 6)

@@ -72,7 +72,7 @@ def contexts(cell: Cell, features: list[Tensor]) -> list[Tensor]:
     total = features[0].new_zeros(cell.state_features)
     out = []
     for e in features:
-        out.append(torch.cat([e, relu(linear(cell.gate, e)) * total]))
+        out.append(torch.cat([e, relu(linear(cell.gate, e)) * total / cell.unit]))
         weights = torch.exp(linear(cell.kind, e))
         total = total + weights / weights.sum()
     return out

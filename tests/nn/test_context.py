@@ -12,7 +12,9 @@ E = torch.randn(2, 6, 3, dtype=torch.float64, generator=torch.Generator().manual
 @pytest.fixture
 def cell():
     torch.manual_seed(0)
-    return ContextCell(3, 4).double()
+    cell = ContextCell(3, 4).double()
+    cell.start(size=25)
+    return cell
 
 
 def slowly(cell, instances, state):
@@ -20,7 +22,7 @@ def slowly(cell, instances, state):
     rows = []
     for e in instances:
         gate = (cell.gate.weight @ e + cell.gate.bias).clamp_min(0)
-        rows.append(torch.cat([e, gate * state]))
+        rows.append(torch.cat([e, gate * state / 2.5]))
         weights = torch.exp(cell.kind.weight @ e + cell.kind.bias)
         state = state + weights / weights.sum()
     return torch.stack(rows), state
@@ -56,7 +58,7 @@ def test_can_be_interrupted(cell, cut):
 def test_every_instance_is_counted_once(cell):
     with torch.no_grad():  # a gate of 1 shows the counts as they are
         cell.gate.weight.zero_()
-        cell.gate.bias.fill_(1)
+        cell.gate.bias.fill_(2.5)
     z, state = cell(E)
     counts = z[:, :, 3:].sum(2)
     torch.testing.assert_close(counts, torch.arange(6.0).double().expand(2, 6))
@@ -90,3 +92,11 @@ def test_gradients_are_derivatives(cell, size):
         return torch.func.functional_call(cell, values, (e, state))
 
     assert gradcheck(function, (e, state, *names.values()))
+
+
+@pytest.mark.parametrize(("size", "unit"), [(3, 1), (10, 1), (40, 4)])
+def test_counts_of_larger_sets_have_a_larger_unit(size, unit):
+    cell = ContextCell(3, 4)
+    cell.start(size=size)
+    assert cell.unit == unit
+    assert "unit" in cell.state_dict()

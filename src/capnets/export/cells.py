@@ -84,7 +84,7 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
         before = g.add("Slice", counts, g.integers(0), g.integers(-1), g.integers(0))
         after = g.add("Gather", counts, g.constant(-1, np.int64), axis=0)
     before = g.add("Reshape", before, g.integers(-1, hidden))
-    product = g.add("Mul", g.add("Relu", layer(module.gate, g, rows)), before)
+    product = g.add("Mul", g.add("Relu", _gate(module, g, rows)), before)
     return g.add("Concat", rows, product, axis=1), after
 
 
@@ -117,8 +117,13 @@ def _(module: LSTMCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
 @step.register(ContextCell)
 def _(module: ContextCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
     kinds = g.add("Softmax", layer(module.kind, g, e), axis=1)
-    product = g.add("Mul", g.add("Relu", layer(module.gate, g, e)), state)
+    product = g.add("Mul", g.add("Relu", _gate(module, g, e)), state)
     return g.add("Concat", e, product, axis=1), g.add("Add", state, kinds)
+
+
+def _gate(module: ContextCell, g: Graph, e: Edge) -> Edge:
+    weight, bias = module.gate_per_unit()
+    return g.add("Gemm", e, g.constant(weight), g.constant(bias), transB=1)
 
 
 def _recurrent(

@@ -96,6 +96,7 @@ class CapacityNetwork(SteppingModel):
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
         """Begin with every value at the mean label divided by the mean size."""
+        self.cell.start(size=size)
         value = INVERSES[self.activation](label / unit / size)
         super().start(unit=unit, label=value * unit, size=size)
 

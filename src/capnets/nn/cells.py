@@ -61,6 +61,9 @@ class Cell(nn.Module, ABC):
     def draw_weights(self, generator: torch.Generator) -> None:
         """Start weights for long memories; by default what the constructor drew stays."""
 
+    def start(self, *, size: float) -> None:
+        """Prepare for sets of so many instances on average; by default sizes do not matter."""
+
 
 class RecurrentCell(Cell):
     """A cell that needs the state before to compute the next: one step per instance."""

@@ -3,24 +3,30 @@ r"""A cell that reads what came before as a set: no order, no loop.
 .. math::
     k_j = \mathrm{softmax}(P e_j + p), \qquad
     c_i = \sum_{j < i} k_j, \qquad
-    z_i = [\,e_i,\; \mathrm{ReLU}(G e_i + g)\,c_i\,]
+    z_i = [\,e_i,\; \mathrm{ReLU}(G e_i + g)\,c_i / u\,]
 
 :math:`k_j` says of which kind an instance is, :math:`c_i` how many of each kind came before. What
 an instance adds often depends on how many of *its own* kind there were; the product gives the
 decoder that number, which sums and ReLU only approximate. Of the other counts the decoder sees what
 the instance asks for. It does not see the counts themselves: they tell how many instances came
 before, and a network that knows this may say later what an instance added, with the same sums.
-Kinds are found in training.
+Kinds are found in training. :math:`u` is the unit of the counts, 1 for sets of up to `USUAL`
+instances and in proportion to them for larger ones: counts that begin far above 1 make every step
+of training too large.
 """
 
 from __future__ import annotations
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from capnets.nn.cells import Cell, Features, State, States
 
 __all__ = ["ContextCell"]
+
+#: Up to so many instances per set, counts are counted one by one.
+USUAL = 10
 
 
 class ContextCell(Cell):
@@ -32,6 +38,11 @@ class ContextCell(Cell):
         Features of an instance.
     kinds
         How many kinds there are. With many, few are mixed up.
+
+    Attributes
+    ----------
+    unit
+        The count that the decoder sees as 1. A buffer: saved with the weights, never trained.
 
     Examples
     --------
@@ -46,6 +57,7 @@ class ContextCell(Cell):
     """
 
     ordered = False
+    unit: Tensor
 
     def __init__(self, in_features: int, kinds: int) -> None:
         super().__init__()
@@ -53,14 +65,22 @@ class ContextCell(Cell):
         self.out_features = in_features + kinds
         self.kind = nn.Linear(in_features, kinds)
         self.gate = nn.Linear(in_features, kinds)
+        self.register_buffer("unit", torch.ones(()))
 
     def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
         state = self.initial_state(len(e)) if state is None else state
         e = e.transpose(0, 1)  # so it lies in memory, see `each`
         counts = torch.cat([state[None], self.kind(e).softmax(2)]).cumsum(0)
         before = counts[:-1]
-        z = torch.cat([e, torch.relu(self.gate(e)) * before], dim=2)
+        z = torch.cat([e, torch.relu(F.linear(e, *self.gate_per_unit())) * before], dim=2)
         return z.transpose(0, 1), counts[-1]
+
+    def gate_per_unit(self) -> tuple[Tensor, Tensor]:
+        """Weight and bias of the gate for counts as they are: cheaper than to divide the counts."""
+        return self.gate.weight / self.unit, self.gate.bias / self.unit
+
+    def start(self, *, size: float) -> None:
+        self.unit.fill_(max(1.0, size / USUAL))
 
     def draw_weights(self, generator: torch.Generator) -> None:
         """Kinds and gates that tell instances apart from the beginning."""
