@@ -159,6 +159,7 @@ def test_a_run_begun_with_another_recipe_begins_anew(tmp_path, monkeypatch):
     second = work.perform(CELL, runs=tmp_path)
     assert second.made["recipe"]["batch_size"] == 50
     assert second.metrics != first.metrics
+    assert second.cost["cpu_seconds"] > 0, "nothing was resumed, so all of its time is known"
     assert work.perform(CELL, runs=tmp_path).metrics == second.metrics  # read back, not trained
 
 

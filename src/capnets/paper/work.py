@@ -134,7 +134,8 @@ def _run(
     priors = [prior_from_dict(prior) for prior in cell.priors]
     folder = runs / f"{cell.key}-{VERSION}"
     with _alone(folder):
-        resumed = (folder / "config.json").exists()
+        afresh = _of_other_settings(folder, model, how)
+        resumed = (folder / "config.json").exists() and not afresh
         run = train_task(
             folder,
             task,
@@ -143,7 +144,7 @@ def _run(
             seed=cell.seed,
             priors=priors,
             resume=True,
-            force=_of_other_settings(folder, model, how),
+            force=afresh,
             progress=lambda line: progress(line["epoch"]) if progress else None,
         )
     found = run.metrics
