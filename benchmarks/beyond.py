@@ -1,4 +1,4 @@
-"""The tables and figures of docs/beyond-the-paper.md, from the records that are there.
+"""The tables and figures of docs/beyond-the-paper.md and README.md, from the records there are.
 
     python benchmarks/beyond.py
 
@@ -61,15 +61,21 @@ def main() -> None:
         "averaging": averaging(read(Path(__file__).with_name("averaging.jsonl"))),
         "forms": forms(trials),
     }
-    text = PAGE.read_text()
+    fill(PAGE, tables)
+    fill(ROOT / "README.md", {"results": headline(records)})
+    draw_sizes(records)
+    draw_learning(records)
+
+
+def fill(page: Path, tables: dict[str, str]) -> None:
+    """Put tables where a page has their marks."""
+    text = page.read_text()
     for name, table in tables.items():
         pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
         if not pattern.search(text):
-            raise SystemExit(f"{PAGE} has no place for the table {name!r}")
+            raise SystemExit(f"{page} has no place for the table {name!r}")
         text = pattern.sub(lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", text)
-    write_text(PAGE, text)
-    draw_sizes(records)
-    draw_learning(records)
+    write_text(page, text)
 
 
 def read(path: Path) -> Records:
@@ -108,7 +114,7 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
 def predictions(records: Records, protocol: str) -> str:
     """Test errors of the capacity networks, and the paper's best."""
     rows = []
-    for model in (*NETWORKS, "deepset"):
+    for model in (*NETWORKS, "rnn", "lstm", "gru", "deepset"):
         rows.append([MODELS[model].label])
         rows[-1] += [number(found(records, model, t), protocol, "mse") for t in TASKS]
     if protocol == "shared":
@@ -138,6 +144,19 @@ def larger_sets(records: Records) -> str:
     best = [min(row[n] for row in LARGER_SETS.values()) for n in SIZES]
     rows.append(["the paper's best", *(f"{b:g}" for b in best)])
     return markdown(["WTri, test MSE", *(f"{n} instances" for n in SIZES)], rows)
+
+
+def headline(records: Records) -> str:
+    """What a newcomer should see: the paper's best, its best network here, and ours."""
+    columns = [*((t, 10) for t in TASKS), ("WTri", 40)]
+    best = [min(row[t] for row in MAIN_MEAN.values()) for t in TASKS]
+    best.append(min(row[40] for row in LARGER_SETS.values()))
+    rows = [["the paper's best", *(f"{b:g}" for b in best)]]
+    for model in ("gru", "c-gru", "c-deepset"):
+        some = [found(records, model, task, size=size) for task, size in columns]
+        rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
+    names = [t if size == 10 else f"{t}, {size} instances" for t, size in columns]
+    return markdown(["test MSE", *names], rows)
 
 
 def averaging(lines: Records) -> str:
