@@ -24,7 +24,7 @@ from capnets.metrics import added_value_error, mse
 from capnets.models.ensemble import Ensemble
 from capnets.paper.names import TASKS
 from capnets.paper.results import Results
-from capnets.paper.work import is_stale
+from capnets.paper.work import current
 from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tasks import TaskSets
@@ -60,10 +60,8 @@ def groups() -> dict[tuple[str, str, int], list[Run]]:
     """Finished runs with one size of sets, no prior and the paper's network, by what they share."""
     short = {name: key for key, name in TASKS.items()}
     found: dict[tuple[str, str, int], list[Run]] = {}
-    for record in Results(RUNS.parent).read().values():
+    for record in current(Results(RUNS.parent).read()).values():
         choice = record.choice.to_dict()
-        if is_stale(record):
-            continue
         plain = not choice.get("priors") and choice.get("activation") is None
         if choice["kind"] != "run" or len(choice.get("sizes", ())) != 1 or not plain:
             continue

@@ -26,7 +26,7 @@ from capnets.models import MODELS
 from capnets.paper.published.effectiveness import LARGER_SETS, MAIN_MEAN
 from capnets.paper.published.interpretability import ADDED_VALUE_ERROR
 from capnets.paper.results import Results
-from capnets.paper.work import is_stale
+from capnets.paper.work import current
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "beyond-the-paper.md"
@@ -49,8 +49,8 @@ Records = list[dict[str, Any]]
 
 def main() -> None:
     """Write the page's tables and pictures."""
-    results = Results(ROOT / "results" / "full").read().values()
-    records = [record.to_dict() for record in results if not is_stale(record)]
+    results = current(Results(ROOT / "results" / "full").read()).values()
+    records = [record.to_dict() for record in results]
     trials = read(Path(__file__).with_name("networks.jsonl"))
     tables = {
         "predictions": predictions(records, "shared"),

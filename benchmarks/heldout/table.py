@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from data import records
 
 from capnets.paper.results import Results
-from capnets.paper.work import is_stale
+from capnets.paper.work import current
 from capnets.tasks.functions import find_function
 
 if TYPE_CHECKING:
@@ -86,10 +86,8 @@ def networks(lines: list[dict[str, Any]]) -> None:
 def reproduced() -> list[dict[str, Any]]:
     """Capacity networks on patches, from the reproduction at full scale."""
     found = []
-    for record in Results(FULL).read().values():
+    for record in current(Results(FULL).read()).values():
         choice, metrics = record.choice.to_dict(), record.metrics
-        if is_stale(record):
-            continue
         if choice.get("model") in LABELS and PLAIN.items() <= choice.items():
             for task in TASKS:
                 if find_function(task).name == choice["task"] and "held-out" in metrics:

@@ -156,6 +156,7 @@ def test_a_run_begun_with_another_recipe_begins_anew(tmp_path, monkeypatch):
     changed = replace(recipes.RECIPES["fast"], batch_size=50)
     monkeypatch.setitem(recipes.RECIPES, "fast", changed)
     assert work.is_stale(first)
+    assert not work.current({first.key: first})
     second = work.perform(CELL, runs=tmp_path)
     assert second.made["recipe"]["batch_size"] == 50
     assert second.metrics != first.metrics

@@ -98,8 +98,9 @@ def _list_tables(*, as_json: bool) -> None:
 
 def _say_plan(plan: Plan, folder: Path, *, as_json: bool) -> None:
     from capnets.paper.results import Results
+    from capnets.paper.work import current
 
-    there = Results(folder).read() if (folder / "results.json").exists() else {}
+    there = current(Results(folder).read()) if (folder / "results.json").exists() else {}
     tables: list[dict[str, Any]] = []
     for table, entries in plan.tables:
         keys = {choice.key for entry in entries for choice in entry.needed}

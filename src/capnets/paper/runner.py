@@ -80,7 +80,7 @@ def reproduce(
     watch
         Told of every event.
     """
-    from capnets.paper.work import is_stale
+    from capnets.paper.work import current
 
     if jobs < 1:
         raise InputError(f"at least 1 job is needed, not {jobs}")
@@ -88,8 +88,8 @@ def reproduce(
     with results.hold() as writer:
         there = {
             key: record
-            for key, record in results.read().items()
-            if key in plan.choices and not is_stale(record) and not (retry and record.failure)
+            for key, record in current(results.read()).items()
+            if key in plan.choices and not (retry and record.failure)
         }
         missing = deque(c for key, c in plan.choices.items() if key not in there)
         outcome = Outcome(there, missing)

@@ -11,7 +11,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
@@ -38,7 +38,7 @@ from capnets.training.fit import Diverged
 from capnets.training.priors import prior_from_dict
 from capnets.training.recipe import Recipe, recipe
 
-__all__ = ["VERSION", "is_stale", "made", "perform"]
+__all__ = ["VERSION", "current", "is_stale", "made", "perform"]
 
 # To be raised when the same choice and recipe give other numbers than before: other start weights,
 # another drawing of sets, another measurement. Older records are then done again.
@@ -104,6 +104,11 @@ def is_stale(record: Record) -> bool:
         return Recipe.from_dict(record.made["recipe"]) != _recipe(record.choice)
     except (KeyError, InputError):
         return True
+
+
+def current(records: Mapping[str, Record]) -> dict[str, Record]:
+    """Those that are not stale."""
+    return {key: record for key, record in records.items() if not is_stale(record)}
 
 
 def made(choice: Choice) -> dict[str, Any]:

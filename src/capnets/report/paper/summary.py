@@ -161,10 +161,9 @@ class Summary:
 
 def summarise(records: Mapping[str, Record]) -> Summary:
     """Everything that a report on some records says."""
-    from capnets.paper.work import is_stale
+    from capnets.paper.work import current
 
-    everything = len(records)
-    records = {key: record for key, record in records.items() if not is_stale(record)}
+    everything, records = len(records), current(records)
     shared, held_out = (compare(records, protocol=p) for p in PROTOCOLS)
     runs = [record for record in records.values() if isinstance(record.choice, Cell)]
     return Summary(
