@@ -42,6 +42,7 @@ def main() -> None:
         read, line = misread(run, task)
         found[folder] = read
         print({"run": str(folder), "seed": run.config.seed, **line}, flush=True)
+    print({"misread by all": len(set.intersection(*map(set, found.values())))})
     if given.figure:
         draw(given.figure, task, list(found.values()))
 
