@@ -2,17 +2,19 @@
 
     python benchmarks/speed.py [--rounds 15]
 
-Sets of ten 64-dimensional instances in batches of 100, 250 and 1000, and one set of 10,000. One
-thread; everything takes turns in one process (see turns.py). A training step is prediction, squared
-error, derivatives and one step of AdamW, the same for all. The limit is the floating-point work of
-a network's matrix products at the rate that products of its shapes reach in the same run. Lines are
-appended to benchmarks/speed.jsonl; benchmarks/table.py draws the newest run.
+Sets of ten 64-dimensional instances in batches of 100, 250 and 1000, one set of 10,000, and few
+sets at a time, as small data have them. One thread; everything takes turns in one process (see
+turns.py). A training step is prediction, squared error, derivatives and one step of AdamW, the same
+for all. The limit is the floating-point work of a network's matrix products at the rate that
+products of its shapes reach in the same run. Lines are appended to benchmarks/speed.jsonl;
+benchmarks/table.py draws the newest run.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from turns import Work, in_turn, record, this_run
 from capnets.evaluate import added_values
 from capnets.export import Engine
 from capnets.models import AdditiveModel, build
+from capnets.nn import compiled
 from capnets.nn.derivatives import by_torch
 from capnets.sets import Sets
 from capnets.training.fit import fit, make_fabric
@@ -33,6 +36,7 @@ from capnets.training.recipe import recipe
 RECORDS = Path(__file__).with_suffix(".jsonl")
 SIZE, LARGE = 10, 10_000
 BATCHES = (100, 250, 1000)
+FEW = (1, 8, 64)
 CAPACITY = ("c-rnn", "c-lstm", "c-gru", "c-deepset")
 OURS = (*CAPACITY, "c-potential", "gru", "deepset", "set-transformer")
 ON_TORCH = "c-gru on nn.GRU"
@@ -53,6 +57,7 @@ def main() -> None:
         *[lambda batch=batch: of_batches(networks, batch, rounds) for batch in BATCHES],
         lambda: of_fit(max(3, rounds // 3)),
         lambda: of_large_sets(max(3, rounds // 3)),
+        lambda: of_few_sets(max(3, rounds // 3)),
     ]
     for part in parts:
         for line in (found := part()):
@@ -104,7 +109,7 @@ def limits(rounds: int) -> list[Line]:
         for number, matrix in enumerate(matrices):
             rows = torch.randn(BATCHES[-1] * SIZE, matrix.shape[1])
             out = torch.empty(len(rows), len(matrix))
-            works[str(number)] = product(rows, matrix.detach().t(), out)
+            works[str(number)] = multiplying(rows, matrix.detach().t(), out)
             work += 2e-3 * matrix.numel()  # thousands of operations per instance
         took = sum(in_turn(works, rounds=rounds).values())  # microseconds per instance
         training = took * (3 - matrices[0].numel() * 2e-3 / work)
@@ -116,7 +121,7 @@ def limits(rounds: int) -> list[Line]:
     return lines
 
 
-def product(rows: Tensor, matrix: Tensor, out: Tensor) -> Work:
+def multiplying(rows: Tensor, matrix: Tensor, out: Tensor) -> Work:
     """A matrix product and nothing else."""
     return Work(lambda: torch.mm(rows, matrix, out=out), pieces=len(rows), calls=5)
 
@@ -203,6 +208,44 @@ def of_large_sets(rounds: int) -> list[Line]:
         {"part": "large", "network": name, "by": by, "us": round(us, 3)}
         for (name, by), us in in_turn(works, rounds=rounds).items()
     ]
+
+
+def of_few_sets(rounds: int) -> list[Line]:
+    """Training on few sets at a time, microseconds per instance."""
+    works = {}
+    for name, sets in product((*CAPACITY[:3], "gru"), FEW):
+        x, y = torch.randn(sets, 2000 // sets, FEATURES), torch.randn(sets, 1)
+        step = training_step(build(name, in_features=FEATURES, hidden=16, seed=0), x, y)
+        ways = {"compiled": step, "operations": not_compiled(step), "nn": on_torch(step)}
+        for by, do in ways.items():
+            works[name, sets, by] = Work(do, x.shape[0] * x.shape[1])
+    return [
+        {"part": "few", "network": name, "sets": sets, "by": by, "us": round(us, 3)}
+        for (name, sets, by), us in in_turn(works, rounds=rounds).items()
+    ]
+
+
+def not_compiled(step: Callable[[], None]) -> Callable[[], None]:
+    """The same without compiled loops."""
+
+    def do() -> None:
+        most, compiled.MOST = compiled.MOST, 0
+        try:
+            step()
+        finally:
+            compiled.MOST = most
+
+    return do
+
+
+def on_torch(step: Callable[[], None]) -> Callable[[], None]:
+    """The same by the cells of torch."""
+
+    def do() -> None:
+        with by_torch():
+            step()
+
+    return do
 
 
 def natively(model: AdditiveModel, sets: Sets) -> None:

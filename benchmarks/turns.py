@@ -22,8 +22,8 @@ from capnets.runs import versions
 __all__ = ["Work", "in_turn", "newest", "record", "this_run"]
 
 Name = TypeVar("Name")
-#: What is measured beside this project.
-LIBRARIES = ("onnxruntime", "torch-geometric", "torchmil")
+#: What speed depends on, and what is measured beside this project.
+LIBRARIES = ("numba", "onnxruntime", "torch-geometric", "torchmil")
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """Derivatives written out by hand are those of torch, gate for gate."""
 
+import sys
+
 import pytest
 import torch
 from torch.autograd import gradcheck
 
-from capnets.nn import recurrence
+from capnets.nn import compiled, recurrence
 from capnets.nn.cells import FEW, GRUCell, LSTMCell, RNNCell
 from capnets.nn.derivatives import by_torch
 
@@ -45,9 +47,16 @@ class TestAgainstDifferences:
         assert gradcheck(recurrence.lstm, [draw(*s, seed=i) for i, s in enumerate(shapes)])
 
 
+@pytest.fixture(params=["compiled", "by operations of torch"])
+def steps(request, monkeypatch):
+    """Both ways to go through the steps of float32."""
+    monkeypatch.setattr(compiled, "MOST", 1 << 30 if request.param == "compiled" else 0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("size", [1, 2, 10])
 @pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.usefixtures("steps")
 def test_equals_the_kernels_of_torch(kind, size, dtype):
     torch.manual_seed(size)
     cell = kind(4, HIDDEN).to(dtype)
@@ -72,6 +81,7 @@ def test_the_same_whether_differentiated_or_not(kind, sets):
 
 
 @pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.usefixtures("steps")
 def test_saturated_gates_stay_finite(kind):
     cell = kind(2, 3)
     e = (1e4 * draw(2, 5, 2, dtype=torch.float32)).detach().requires_grad_()
@@ -83,10 +93,11 @@ def test_saturated_gates_stay_finite(kind):
 
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("use", ["last state only", "one set only", "state only"])
+@pytest.mark.usefixtures("steps")
 def test_whatever_part_is_used(kind, use):
     """The gradient that arrives may be zero, expanded or laid out in another order."""
-    cell = kind(2, 3).double()
-    e = draw(3, 4, 2)
+    cell = kind(2, 3)
+    e = draw(3, 4, 2, dtype=torch.float32)
 
     def used(outputs):
         z, state = outputs
@@ -109,6 +120,7 @@ def test_no_instances(kind):
 
 
 @pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.usefixtures("steps")
 def test_same_bits_again(kind):
     cell = kind(4, 8)
     e = draw(6, 7, 4, dtype=torch.float32)
@@ -117,6 +129,7 @@ def test_same_bits_again(kind):
 
 
 @pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.usefixtures("steps")
 def test_inputs_stay_as_they_were(kind):
     cell = kind(4, 8)
     e, state = draw(3, 5, 4, dtype=torch.float32), draw(3, cell.state_features, dtype=torch.float32)
@@ -125,6 +138,51 @@ def test_inputs_stay_as_they_were(kind):
     assert all(
         torch.equal(a, b) for a, b in zip(before, (e, state, *cell.parameters()), strict=True)
     )
+
+
+class TestCompiled:
+    """Steps of `loops` are used where they are the quicker ones, and only if they are there."""
+
+    def test_where(self):
+        few = torch.zeros(2, 3)
+        assert compiled.compiled_loops(few) is not None
+        assert compiled.compiled_loops(few.double()) is None
+        assert compiled.compiled_loops(torch.zeros(1, compiled.MOST + 1)) is None
+
+    def test_not_without_numba(self, monkeypatch):
+        import capnets.nn
+
+        compiled.compiled_loops(torch.zeros(1))
+        monkeypatch.delattr(capnets.nn, "loops")
+        monkeypatch.delitem(sys.modules, "capnets.nn.loops")
+        monkeypatch.setitem(sys.modules, "numba", None)
+        compiled._loops.cache_clear()
+        try:
+            assert compiled.compiled_loops(torch.zeros(1)) is None
+            z, _ = GRUCell(2, 3)(torch.zeros(1, 4, 2))
+            assert z.shape == (1, 4, 3)
+        finally:
+            compiled._loops.cache_clear()
+
+    def test_sigmoid(self):
+        """One after another on the whole range, through an RNN that only squashes."""
+        x = torch.linspace(-50, 50, 20001)
+        cell = RNNCell(1, 1)
+        with torch.no_grad():
+            cell.weight_input.fill_(1)
+            cell.weight_state.zero_()
+            cell.bias.zero_()
+            z, _ = cell(x[:, None, None])
+        torch.testing.assert_close(z.flatten().double(), x.double().tanh(), rtol=0, atol=3e-7)
+
+    @pytest.mark.parametrize("kind", CELLS)
+    def test_nan_stays_nan(self, kind):
+        """Not a number must not look like an open gate."""
+        e = torch.zeros(1, 3, 2)
+        e[0, 1] = torch.nan
+        z, _ = kind(2, 3)(e)
+        assert z[0, 0].isfinite().all()
+        assert z[0, 1:].isnan().all()
 
 
 class TestSecondDerivatives:

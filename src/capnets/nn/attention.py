@@ -8,8 +8,7 @@ from __future__ import annotations
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-
-from capnets.nn import masked
+from torch.nn import functional as F
 
 __all__ = ["ISAB", "MAB", "PMA", "SAB"]
 
@@ -44,9 +43,10 @@ class MAB(nn.Module):
         self, x: Instances, y: Keys, mask: Bool[Tensor, "sets keys"] | None = None
     ) -> States:
         q, k, v = (self._heads(t) for t in (self.query(x), self.key(y), self.value(y)))
-        scores = q @ k.mT / self.output.in_features**0.5
-        weights = masked.softmax(scores, None if mask is None else mask[:, None, None, :])
-        h = (q + weights @ v).transpose(1, 2).flatten(2)
+        seen = None if mask is None else mask[:, None, None, :]
+        scale = self.output.in_features**-0.5
+        found = F.scaled_dot_product_attention(q, k, v, seen, scale=scale)
+        h = (q + found).transpose(1, 2).flatten(2)
         out: Tensor = h + torch.relu(self.output(h))
         return out
 

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capnets.nn import recurrence
+from capnets.nn.compiled import compiled_loops
 from capnets.nn.derivatives import by_hand
 
 __all__ = ["Cell", "GRUCell", "LSTMCell", "RNNCell"]
@@ -25,7 +26,7 @@ State = Float[Tensor, "sets state"]
 Steps = Float[Tensor, "size sets features"]
 AfterSteps = Float[Tensor, "size sets hidden"]
 
-#: Where nothing is differentiated, the kernels of torch are the quicker ones for fewer sets.
+#: Where nothing is differentiated or compiled, the kernels of torch are quicker for fewer sets.
 FEW = 64
 
 #: Gates begin with memories of one up to so many instances (Tallec & Ollivier, 2018): some of the
@@ -72,7 +73,8 @@ class RecurrentCell(Cell):
         state = self.initial_state(len(e)) if state is None else state
         if not e.shape[1]:
             return e.new_empty(len(e), 0, self.out_features), state
-        if not by_hand(e) or (len(e) < FEW and not torch.is_grad_enabled()):
+        slow = len(e) < FEW and not torch.is_grad_enabled() and not compiled_loops(state)
+        if slow or not by_hand(e):
             return self.native(e, state)
         z, state = self.steps(e.transpose(0, 1), state)
         return z.transpose(0, 1), state
