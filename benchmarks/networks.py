@@ -11,7 +11,6 @@ seconds are those of the processor with one thread.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from itertools import product
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 import torch
 from forms import FORMS, build_form
+from turns import record, recorded
 
 from capnets.evaluate import evaluate
 from capnets.models import build, parameters
@@ -37,7 +37,7 @@ KEY = (
 def main() -> None:
     """Train what was asked for and is not there yet."""
     given = arguments()
-    done = {tuple(line.get(k) for k in KEY): line for line in lines()}
+    done = {tuple(line.get(k) for k in KEY): line for line in recorded(RECORDS)}
     if given.table:
         return table(list(done.values()))
     torch.set_num_threads(1)
@@ -49,10 +49,9 @@ def main() -> None:
             "clip": given.clip, "rehearse": given.rehearse, "seed": seed,
         }  # fmt: skip
         if tuple(choice[k] for k in KEY) not in done:
-            record = choice | train(choice) | {"versions": versions()}
-            with RECORDS.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-            print({k: v for k, v in record.items() if k not in ("versions", "curve")}, flush=True)
+            line = choice | train(choice) | {"versions": versions()}
+            record(RECORDS, [line])
+            print({k: v for k, v in line.items() if k not in ("versions", "curve")}, flush=True)
 
 
 def arguments() -> argparse.Namespace:
@@ -105,8 +104,8 @@ def train(choice: dict[str, Any]) -> dict[str, Any]:
 def table(records: list[dict[str, Any]]) -> None:
     """Means over seeds as Markdown, best first within a setting."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for record in records:
-        groups.setdefault(tuple(record.get(k) for k in KEY[:-1]), []).append(record)
+    for line in records:
+        groups.setdefault(tuple(line.get(k) for k in KEY[:-1]), []).append(line)
     head = [
         "task", "size", "epochs", "model", "rate", "start", "clip", "rehearse", "seeds",
         "valid MSE", "added values", "seconds",
@@ -119,26 +118,9 @@ def table(records: list[dict[str, Any]]) -> None:
         model, task, size, _, epochs, rate, start, _, clip, rehearse = key
         means = [mean(r.get(k, float("nan")) for r in found) for k in ("valid", "values")]
         seconds = mean(r["seconds"] for r in found)
-        row = [
-            task,
-            size,
-            epochs,
-            model,
-            f"{rate:g}",
-            start,
-            f"{clip:g}",
-            rehearse or "–",
-            len(found),
-        ]
+        row = [task, size, epochs, model, f"{rate:g}", start, f"{clip:g}", rehearse or "–"]
         row += [len(found), *(f"{m:.3f}" for m in means), f"{seconds:.0f}"]
         print("| " + " | ".join(map(str, row)) + " |")
-
-
-def lines() -> list[dict[str, Any]]:
-    """What is there."""
-    if not RECORDS.exists():
-        return []
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()]
 
 
 if __name__ == "__main__":

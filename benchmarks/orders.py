@@ -15,7 +15,6 @@ processor with one thread. The whole study takes about an hour: `make bench` doe
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import dataclass
 from itertools import product
@@ -24,6 +23,7 @@ from statistics import mean
 from typing import Any
 
 import torch
+from turns import record, recorded
 
 from capnets.evaluate import evaluate, order_sensitivity
 from capnets.models import SetModel, build, parameters
@@ -87,9 +87,9 @@ STUDIES = {
 def main() -> None:
     """Train what was asked for and is not there yet."""
     given = arguments()
-    done = {tuple(line[k] for k in KEY) for line in lines()}
+    done = {tuple(line[k] for k in KEY) for line in recorded(RECORDS)}
     if given.table:
-        return table(lines())
+        return table(recorded(RECORDS))
     torch.set_num_threads(1)
     made: dict[str, TaskSets] = {}
     for seed, task, way in product(given.seeds, given.tasks, given.ways or STUDIES[given.study]):
@@ -105,10 +105,9 @@ def main() -> None:
                 embedding="patches",
             )  # fmt: skip
             made[task] = make(spec)
-        record = choice | train(choice, made[task]) | {"versions": versions()}
-        with RECORDS.open("a") as file:
-            file.write(json.dumps(record) + "\n")
-        print({k: v for k, v in record.items() if k != "versions"}, flush=True)
+        line = choice | train(choice, made[task]) | {"versions": versions()}
+        record(RECORDS, [line])
+        print({k: v for k, v in line.items() if k != "versions"}, flush=True)
 
 
 def arguments() -> argparse.Namespace:
@@ -159,10 +158,10 @@ def table(records: list[dict[str, Any]]) -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for record in records:
-        groups.setdefault(
-            (record["task"], record["sets"], record["epochs"], record["way"]), []
-        ).append(record)
+    for line in records:
+        groups.setdefault((line["task"], line["sets"], line["epochs"], line["way"]), []).append(
+            line
+        )
     for (task, sets, epochs, way), found in sorted(
         groups.items(), key=lambda item: (item[0][:3], list(WAYS).index(item[0][3]))
     ):
@@ -178,13 +177,6 @@ def table(records: list[dict[str, Any]]) -> None:
                 f"| {task} | {sets} | {epochs} | {way} | {len(judged)} | {part} | {spread:.3g} "
                 f"| {mse:.3f} | {averaged:.3f} | {values:.3f} | {seconds:.0f} |"
             )
-
-
-def lines() -> list[dict[str, Any]]:
-    """What is there."""
-    if not RECORDS.exists():
-        return []
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from orders import STUDIES, WAYS, lines
+from orders import RECORDS, STUDIES, WAYS
+from turns import recorded
 
 from capnets.atomic import write_text
 from capnets.tasks import PROTOCOLS
@@ -38,7 +39,7 @@ Records = list[dict[str, Any]]
 
 def main() -> None:
     """Write the page's tables and its picture."""
-    records = [r for r in lines() if all(r[k] == v for k, v in SETTING.items())]
+    records = [r for r in recorded(RECORDS) if all(r[k] == v for k, v in SETTING.items())]
     tables = {name: table(records, STUDIES[name], "valid") for name in STUDIES if name != "all"}
     tables |= {name: table(records, list(WAYS), name) for name in PROTOCOLS}
     text = PAGE.read_text()

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from capnets.runs import versions
 
-__all__ = ["Work", "in_turn", "newest", "record", "this_run"]
+__all__ = ["Work", "in_turn", "newest", "record", "recorded", "this_run"]
 
 Name = TypeVar("Name")
 #: What speed depends on, and what is measured beside this project.
@@ -79,9 +79,14 @@ def record(path: Path, lines: list[dict[str, Any]]) -> None:
         file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
+def recorded(path: Path) -> list[dict[str, Any]]:
+    """All lines of a file of records; none where there is no such file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def newest(path: Path) -> list[dict[str, Any]]:
     """The lines of the newest run in a file of records; none where there is no such file."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    lines = recorded(path)
     return [line for line in lines if line["began"] == lines[-1]["began"]]
 
 
