@@ -11,6 +11,7 @@ from typer.main import get_command
 
 import capnets
 from capnets.cli import app
+from capnets.models import parameters
 
 COUNTS = {  # the paper's; for attention no sizes give its 17,794
     "rnn": 15_681, "c-rnn": 15_681, "lstm": 22_049, "c-lstm": 22_049, "gru": 19_937,
@@ -68,7 +69,7 @@ class TestModels:
 
     def test_sizes(self, say):
         rows = {r["name"]: r for r in say("models", "--features", 8, "--layers", 2, "--json").json}
-        assert rows["deepset"]["parameters"] == capnets.models.parameters(
+        assert rows["deepset"]["parameters"] == parameters(
             capnets.build("deepset", in_features=8, layers=2)
         )
 

@@ -124,18 +124,21 @@ def epochs(
 
 @contextmanager
 def loading() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress of making data ready, on standard error: a bar that vanishes, or lines."""
+    """Progress of making data ready, on standard error: a bar that vanishes, or some lines."""
     from rich.progress import Progress
 
     terminal = console(stderr=True)
     with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
         tasks: dict[str, Any] = {}
+        tenths: dict[str, int] = {}
 
         def show(what: str, done: int, total: int) -> None:
             if what not in tasks:
                 tasks[what] = bar.add_task(what, total=total)
             bar.update(tasks[what], completed=done)
-            if not terminal.is_terminal:
+            tenth = 10 * done // max(1, total)
+            if not terminal.is_terminal and tenth != tenths.get(what, 0):
+                tenths[what] = tenth
                 typer.echo(f"{what}: {done:,} of {total:,}", err=True)
 
         yield show
