@@ -27,7 +27,7 @@ from turns import Work, in_turn, record, this_run
 from capnets.evaluate import added_values
 from capnets.export import Engine
 from capnets.models import AdditiveModel, build
-from capnets.nn import compiled
+from capnets.nn import steps
 from capnets.nn.derivatives import by_torch
 from capnets.sets import Sets
 from capnets.training.fit import fit, make_fabric
@@ -226,14 +226,14 @@ def of_few_sets(rounds: int) -> list[Line]:
 
 
 def not_compiled(step: Callable[[], None]) -> Callable[[], None]:
-    """The same without compiled loops."""
+    """The same without compiled steps."""
 
     def do() -> None:
-        most, compiled.MOST = compiled.MOST, 0
+        most, steps.MOST = steps.MOST, 0
         try:
             step()
         finally:
-            compiled.MOST = most
+            steps.MOST = most
 
     return do
 

@@ -1,12 +1,13 @@
 """Derivatives written out by hand are those of torch, gate for gate."""
 
+import inspect
 import sys
 
 import pytest
 import torch
 from torch.autograd import gradcheck
 
-from capnets.nn import compiled, recurrence
+from capnets.nn import recurrence, steps
 from capnets.nn.cells import FEW, GRUCell, LSTMCell, RNNCell
 from capnets.nn.derivatives import by_torch
 
@@ -47,16 +48,16 @@ class TestAgainstDifferences:
         assert gradcheck(recurrence.lstm, [draw(*s, seed=i) for i, s in enumerate(shapes)])
 
 
-@pytest.fixture(params=["compiled", "by operations of torch"])
-def steps(request, monkeypatch):
+@pytest.fixture(params=["compiled", "operations"])
+def both_ways(request, monkeypatch):
     """Both ways to go through the steps of float32."""
-    monkeypatch.setattr(compiled, "MOST", 1 << 30 if request.param == "compiled" else 0)
+    monkeypatch.setattr(steps, "MOST", 1 << 30 if request.param == "compiled" else 0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("size", [1, 2, 10])
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.usefixtures("steps")
+@pytest.mark.usefixtures("both_ways")
 def test_equals_the_kernels_of_torch(kind, size, dtype):
     torch.manual_seed(size)
     cell = kind(4, HIDDEN).to(dtype)
@@ -81,7 +82,7 @@ def test_the_same_whether_differentiated_or_not(kind, sets):
 
 
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.usefixtures("steps")
+@pytest.mark.usefixtures("both_ways")
 def test_saturated_gates_stay_finite(kind):
     cell = kind(2, 3)
     e = (1e4 * draw(2, 5, 2, dtype=torch.float32)).detach().requires_grad_()
@@ -93,7 +94,7 @@ def test_saturated_gates_stay_finite(kind):
 
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("use", ["last state only", "one set only", "state only"])
-@pytest.mark.usefixtures("steps")
+@pytest.mark.usefixtures("both_ways")
 def test_whatever_part_is_used(kind, use):
     """The gradient that arrives may be zero, expanded or laid out in another order."""
     cell = kind(2, 3)
@@ -120,7 +121,7 @@ def test_no_instances(kind):
 
 
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.usefixtures("steps")
+@pytest.mark.usefixtures("both_ways")
 def test_same_bits_again(kind):
     cell = kind(4, 8)
     e = draw(6, 7, 4, dtype=torch.float32)
@@ -129,7 +130,7 @@ def test_same_bits_again(kind):
 
 
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.usefixtures("steps")
+@pytest.mark.usefixtures("both_ways")
 def test_inputs_stay_as_they_were(kind):
     cell = kind(4, 8)
     e, state = draw(3, 5, 4, dtype=torch.float32), draw(3, cell.state_features, dtype=torch.float32)
@@ -141,28 +142,33 @@ def test_inputs_stay_as_they_were(kind):
 
 
 class TestCompiled:
-    """Steps of `loops` are used where they are the quicker ones, and only if they are there."""
+    """Compiled steps are used where they are the quicker ones, and only if they are there."""
 
     def test_where(self):
         few = torch.zeros(2, 3)
-        assert compiled.compiled_loops(few) is not None
-        assert compiled.compiled_loops(few.double()) is None
-        assert compiled.compiled_loops(torch.zeros(1, compiled.MOST + 1)) is None
+        assert steps.are_compiled(few)
+        assert not steps.are_compiled(few.double())
+        assert not steps.are_compiled(torch.zeros(1, steps.MOST + 1))
 
     def test_not_without_numba(self, monkeypatch):
-        import capnets.nn
-
-        compiled.compiled_loops(torch.zeros(1))
-        monkeypatch.delattr(capnets.nn, "loops")
-        monkeypatch.delitem(sys.modules, "capnets.nn.loops")
+        steps.are_compiled(torch.zeros(1))
+        monkeypatch.delattr(steps, "compiled")
+        monkeypatch.delitem(sys.modules, "capnets.nn.steps.compiled")
         monkeypatch.setitem(sys.modules, "numba", None)
-        compiled._loops.cache_clear()
+        steps._compiled.cache_clear()
         try:
-            assert compiled.compiled_loops(torch.zeros(1)) is None
+            assert not steps.are_compiled(torch.zeros(1))
             z, _ = GRUCell(2, 3)(torch.zeros(1, 4, 2))
             assert z.shape == (1, 4, 3)
         finally:
-            compiled._loops.cache_clear()
+            steps._compiled.cache_clear()
+
+    def test_same_functions(self):
+        from capnets.nn.steps import compiled, operations
+
+        for name in operations.__all__:
+            ours, theirs = (inspect.signature(getattr(m, name)) for m in (operations, compiled))
+            assert list(ours.parameters) == list(theirs.parameters)
 
     def test_sigmoid(self):
         """One after another on the whole range, through an RNN that only squashes."""

@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capnets.nn import recurrence
-from capnets.nn.compiled import compiled_loops
 from capnets.nn.derivatives import by_hand
+from capnets.nn.steps import are_compiled
 
 __all__ = ["Cell", "GRUCell", "LSTMCell", "RNNCell"]
 
@@ -73,7 +73,7 @@ class RecurrentCell(Cell):
         state = self.initial_state(len(e)) if state is None else state
         if not e.shape[1]:
             return e.new_empty(len(e), 0, self.out_features), state
-        slow = len(e) < FEW and not torch.is_grad_enabled() and not compiled_loops(state)
+        slow = len(e) < FEW and not torch.is_grad_enabled() and not are_compiled(state)
         if slow or not by_hand(e):
             return self.native(e, state)
         z, state = self.steps(e.transpose(0, 1), state)

@@ -1,16 +1,19 @@
-"""The steps of recurrent cells, compiled: what `recurrence` does for many sets, for few of them.
+"""The steps of recurrent cells compiled: those of `operations`, for few sets.
 
-Arrays are those of `recurrence` and are filled in place. A step goes through the sets one by one
-and does all that is to be done for one of them while its features are in the registers.
-Needs numba, which finds the types out itself; `compiled` says when these are used. float32 only.
+A step goes through the sets one by one and does all that is to be done for one of them while its
+features are in the registers. Needs numba, which finds types out itself. float32 only.
 """
 
 from __future__ import annotations
 
-from typing import no_type_check
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from typing import Any, no_type_check
 
 import numba
 import numpy as np
+from torch import Tensor
 
 __all__ = [
     "gru_backward",
@@ -27,8 +30,21 @@ zero = np.float32(0)
 
 # Sums may use fused multiply-adds, but are never reordered: the same bits again.
 FREE = {"contract", "nsz"}
-loop = numba.njit(cache=True, nogil=True, fastmath=FREE, error_model="numpy")
 inlined = numba.njit(inline="always", fastmath=FREE, error_model="numpy")
+
+
+def loop(function: Callable[..., None]) -> Callable[..., None]:
+    """Compile a function of arrays when it is called first, to be called with tensors."""
+    compiled: Any = numba.njit(nogil=True, fastmath=FREE, error_model="numpy")(function)
+    with suppress(RuntimeError):  # no folder to keep it in: it is compiled anew next time
+        compiled.enable_caching()
+
+    @wraps(function)
+    def over_memory(*tensors: Tensor) -> None:
+        # The same memory: what is written to lies in one piece already.
+        compiled(*[t.detach().contiguous().numpy() for t in tensors])
+
+    return over_memory
 
 
 # exp x = 2^n exp r with n whole and |r| <= log(2) / 2. The logarithm is cut in two parts, of which
