@@ -82,3 +82,15 @@ def test_priors(case, tmp_path):
     again = kind.load(tmp_path / "run")
     assert again.priors == [Sparse(weight=100.0)]
     np.testing.assert_array_equal(clone(again).fit(X, y)._raw(X), bounded._raw(X))
+
+
+@pytest.mark.parametrize("model", ["c-gru", "gru"])
+def test_a_set_is_predicted_as_if_it_were_alone(case, model):
+    """A mean over random orders does not depend on other sets, nor on the order of rows."""
+    kind, X, y = case
+    estimator = kind(model, **QUICK | {"orders": 4}).fit(X, y)
+    together = estimator._raw(X)
+    alone = np.concatenate([estimator._raw([x]) for x in X])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    turned = estimator._raw([x[::-1] for x in X])
+    np.testing.assert_allclose(together, turned, atol=1e-5)

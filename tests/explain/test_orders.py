@@ -3,6 +3,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 
 from capnets.errors import InputError
 from capnets.explain import Orders
@@ -12,8 +13,13 @@ from capnets.sets import Sets
 SIZES = np.array([3, 1, 4])
 
 
+def sets_of(sizes) -> Sets:
+    rng = np.random.default_rng(0)
+    return Sets.from_arrays([rng.normal(size=(size, 2)) for size in sizes])
+
+
 def flat(orders: Orders, sizes=SIZES) -> list[list[int]]:
-    return [order.tolist() for block in orders.blocks(sizes) for order in block]
+    return [order.tolist() for block in orders.blocks(sets_of(sizes)) for order in block]
 
 
 def test_given():
@@ -21,7 +27,7 @@ def test_given():
 
 
 def test_antithetic_pairs_are_reverses_of_each_other():
-    for block in Orders.random(6, seed=3).blocks(SIZES):
+    for block in Orders.random(6, seed=3).blocks(sets_of(SIZES)):
         order, backwards = block
         assert backwards.tolist() == reverse(order, SIZES).tolist()
         assert [order[:3].tolist()[::-1], order[4:].tolist()[::-1]] == [
@@ -45,6 +51,55 @@ def test_random_orders_are_uniform():
     seen = Counter(tuple(order) for order in flat(Orders.random(6000), np.array([3])))
     assert len(seen) == 6
     assert max(seen.values()) < 1.15 * min(seen.values())
+
+
+class TestRandomOrdersBelongToTheSet:
+    """They depend on what is in a set, and neither on other sets nor on the order of its rows."""
+
+    def read(self, sets: Sets, k: int) -> list[list[list[float]]]:
+        """Set k as it is read in each of eight orders."""
+        return [
+            sets.reorder(order)[k].tolist() for b in Orders.random(8).blocks(sets) for order in b
+        ]
+
+    def test_not_on_other_sets(self):
+        sets = sets_of([3, 5, 4, 5, 2])
+        for k in range(len(sets)):
+            assert self.read(sets, k) == self.read(sets.subset([k]), 0)
+
+    def test_not_on_the_order_of_rows(self):
+        sets = sets_of([6, 1, 9])
+        shuffled = sets.shuffled(torch.Generator().manual_seed(1))
+        assert all(self.read(sets, k) == self.read(shuffled, k) for k in range(3))
+
+    def test_sets_of_one_size_have_their_own(self):
+        sets = sets_of([7] * 50)
+        orders = {tuple(order) for order in np.split(next(Orders.random(2).blocks(sets))[0], 50)}
+        assert len(orders) > 40
+
+    def test_an_instance_has_another_place_in_another_set(self):
+        rng = np.random.default_rng(0)
+        twin = rng.normal(size=(2, 3))
+        sets = Sets.from_arrays(
+            [np.concatenate([twin, rng.normal(size=(1, 3))]) for _ in range(99)]
+        )
+        (order,) = next(Orders.random(1).blocks(sets))
+        first = [o.index(0) < o.index(1) for o in order.reshape(99, 3).tolist()]
+        assert 0.3 < np.mean(first) < 0.7
+
+    def test_equal_instances_take_turns(self):
+        sets = Sets.from_arrays([np.ones((2, 3))])
+        orders = [tuple(o) for b in Orders.random(400, antithetic=False).blocks(sets) for o in b]
+        assert 0.4 < np.mean([o == (0, 1) for o in orders]) < 0.6
+
+    def test_minus_zero_is_zero(self):
+        sets = Sets.from_arrays([np.array([[0.0], [1.0], [2.0]]), np.array([[-0.0], [1.0], [2.0]])])
+        (order,) = next(Orders.random(1).blocks(sets))
+        assert order[:3].tolist() == order[3:].tolist()
+
+    def test_no_sets(self):
+        (order,) = next(Orders.random(1).blocks(sets_of([2]).subset([])))
+        assert len(order) == 0
 
 
 def test_every_order_of_every_set_equally_often():

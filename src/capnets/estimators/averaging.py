@@ -25,7 +25,7 @@ def mean_prediction(model: SetModel, sets: Sets, orders: Orders) -> Array:
     """Sets x outputs."""
     total = np.zeros((len(sets), model.outputs))
     count = 0
-    for block in orders.blocks(sets.sizes):
+    for block in orders.blocks(sets):
         for order in block:
             prediction = evaluate.predict(model, sets.reorder(order))
             total += prediction.reshape(total.shape)
@@ -38,7 +38,7 @@ def mean_added_values(model: SetModel, sets: Sets, orders: Orders) -> Array:
     total = np.zeros((len(sets.index), model.outputs))
     starts = np.repeat(sets.offsets[:-1], sets.sizes)
     count = 0
-    for block in orders.blocks(sets.sizes):
+    for block in orders.blocks(sets):
         for order in block:
             values = evaluate.added_values(model, sets.reorder(order))
             total[starts + order] += values.reshape(total.shape)

@@ -57,7 +57,7 @@ def added_values(
     chosen = as_orders(orders, seed=seed)
     worth = Worth(model, sets, output=output, chunk=chunk)
     values, predictions = Mean(), Mean()
-    for block in chosen.blocks(sets.sizes):
+    for block in chosen.blocks(sets):
         read = [_in_order(worth, sets, order) for order in block]
         values.add(read)
         predictions.add([_per_set(sets, v) for v in read])
@@ -91,7 +91,7 @@ def predict(
     """One prediction per set, averaged over orders (Janossy pooling)."""
     worth = Worth(model, sets, output=output, chunk=chunk)
     mean = Mean()
-    for block in as_orders(orders, seed=seed).blocks(sets.sizes):
+    for block in as_orders(orders, seed=seed).blocks(sets):
         mean.add([worth.of(sets.reorder(order).index, sets.offsets) for order in block])
     return mean.mean
 

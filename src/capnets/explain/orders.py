@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from itertools import permutations
+from itertools import count, permutations
 from typing import Any, Self
 
 import numpy as np
-import torch
 
 from capnets.errors import InputError, unknown
-from capnets.sets import Array, Sets, offsets_of, random_orders
+from capnets.sets import Array, Sets, offsets_of
+from capnets.sets.content import instance_numbers, mixed
+from capnets.sets.orders import sorted_orders
 
 __all__ = ["EVERY_LIMIT", "Orders", "as_orders"]
 
@@ -27,6 +28,8 @@ KINDS = {
     "random": "random orders",
     "every": "every order",
 }
+#: The number of a draw and a seed of the same size should not meet.
+ODD = np.uint64(0x9E3779B97F4A7C15)
 EVERY_LIMIT = 8
 """Largest set all of whose orders may be asked for: 8! = 40,320 passes."""
 
@@ -45,7 +48,8 @@ class Orders:
         Whether random orders come in pairs: each with its reverse. An instance that is early in one
         is late in the other, which cancels much of the noise.
     seed
-        What random orders are drawn from.
+        What random orders are drawn from, together with what is in a set: neither the sets beside
+        it nor the order of its rows change them.
     listed
         The listed order.
     label
@@ -118,8 +122,9 @@ class Orders:
         """Whether nothing is left to chance."""
         return self.kind != "random"
 
-    def blocks(self, sizes: Array) -> Iterator[list[Array]]:
-        """The orders for sets of these sizes, in blocks that are independent of each other."""
+    def blocks(self, sets: Sets) -> Iterator[list[Array]]:
+        """The orders for these sets, in blocks that are independent of each other."""
+        sizes = sets.sizes
         if self.kind == "given":
             yield [_ascending(sizes)]
         elif self.kind == "listed":
@@ -127,9 +132,9 @@ class Orders:
         elif self.kind == "every":
             yield from ([order] for order in _every(sizes))
         else:
-            generator = torch.Generator().manual_seed(self.seed)
+            draw = _random(sets, self.seed)
             for done in range(0, self.count, 2 if self.antithetic else 1):
-                order = random_orders(sizes, generator)
+                order = next(draw)
                 paired = self.antithetic and done + 1 < self.count
                 yield [order, reverse(order, sizes)] if paired else [order]
 
@@ -181,6 +186,15 @@ def reverse(order: Array, sizes: Array) -> Array:
 def _ascending(sizes: Array) -> Array:
     positions: Array = np.arange(int(sizes.sum())) - np.repeat(offsets_of(sizes)[:-1], sizes)
     return positions
+
+
+def _random(sets: Sets, seed: int) -> Iterator[Array]:
+    """Random orders without end; those of a set depend on what is in it and on the seed alone."""
+    numbers = instance_numbers(sets)
+    for draw in count():
+        salt = mixed(np.array([seed], np.uint64)) + mixed(np.array([draw], np.uint64) + ODD)
+        # Half of a number's range, so that signed integers sort it as it is.
+        yield sorted_orders(sets.sizes, (mixed(numbers + salt) >> np.uint64(1)).view(np.int64))
 
 
 def _every(sizes: Array) -> Iterator[Array]:

@@ -139,7 +139,7 @@ def _exact(worth: Worth) -> Array:
 
 def _sampled(worth: Worth, orders: Orders) -> tuple[Array, Array | None]:
     mean = Mean()
-    for block in orders.blocks(worth.sets.sizes):
+    for block in orders.blocks(worth.sets):
         mean.add([_joining(worth, order) for order in block])
     return mean.mean, mean.error
 
