@@ -53,6 +53,17 @@ def test_a_half_written_line_is_recognised_and_cut_off(tmp_path, kept):
     assert results.path.read_bytes() == whole
 
 
+def test_a_file_that_was_replaced_meanwhile_is_appended_to(tmp_path):
+    results = Results(tmp_path, create=True)
+    with results.hold() as writer:
+        writer.append(record())
+        other = tmp_path / "other"
+        other.write_bytes(results.path.read_bytes())
+        os.replace(other, results.path)
+        writer.append(record("gru"))
+    assert list(results.read()) == [record().key, record("gru").key]
+
+
 def test_a_damaged_line_in_the_middle_is_named(tmp_path):
     results = appended(tmp_path, record(), record("gru"), record("rnn"))
     lines = results.path.read_text().splitlines()

@@ -170,22 +170,27 @@ class Results:
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()
-            with self.path.open("ab") as file:
-                yield Writer(file.fileno(), self.path)
+            yield Writer(self.path)
 
 
 class Writer:
-    """Appends whole lines."""
+    """Appends whole lines.
 
-    def __init__(self, descriptor: int, path: Path) -> None:
-        self.descriptor = descriptor
-        content = path.read_bytes()
-        if (end := content.rfind(b"\n") + 1) < len(content):
-            os.ftruncate(descriptor, end)
+    The file is opened for every line: between two of them somebody may replace it (a checkout, an
+    editor), and what is written to the one that was there before is lost.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("ab+") as file:
+            file.seek(0)
+            content = file.read()
+            file.truncate(content.rfind(b"\n") + 1)
 
     def append(self, record: Record) -> None:
         """Write a record, to disk."""
         line = json.dumps(record.to_dict(), separators=(",", ":"), allow_nan=False).encode() + b"\n"
-        while line:  # a full pipe or disk may take only a part of it
-            line = line[os.write(self.descriptor, line) :]
-        os.fsync(self.descriptor)
+        with self.path.open("ab", buffering=0) as file:
+            while line:  # a full pipe or disk may take only a part of it
+                line = line[file.write(line) or 0 :]
+            os.fsync(file.fileno())
