@@ -46,7 +46,7 @@ def test_train_predict_evaluate(table, tmp_path, target):
     rows, given = pd.read_parquet(out), pd.read_parquet(table)
     assert sorted(rows["row"]) == list(range(len(given)))
     assert (given["basket"].to_numpy()[rows["row"]] == rows["set"]).all()
-    sums = rows.groupby("set")["added_value"].sum()
+    sums = rows.groupby("set")["added_value" if target == "worth" else "added_value_up"].sum()
     if target == "worth":
         np.testing.assert_allclose(sums, rows.groupby("set")["prediction"].first(), atol=1e-4)
     else:
@@ -54,14 +54,33 @@ def test_train_predict_evaluate(table, tmp_path, target):
         np.testing.assert_allclose(1 / (1 + np.exp(-sums)), shares, atol=1e-4)
         assert set(rows["prediction"]) <= {"up", "down"}
     measured = json.loads(capnets("evaluate", run, table, "--json"))
-    assert "accuracy" in measured
+    assert ("r2" if target == "worth" else "accuracy") in measured
+    assert not {"r2", "accuracy"} <= set(measured), "amounts are in any unit: none rounds to one"
     assert ("mse" in measured) == (target == "worth")
+    capnets("predict", run, table, "-o", tmp_path / "p.csv")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "p.csv"), rows, check_dtype=False)
+    assert ".parquet or .csv" in capnets("predict", run, table, "-o", tmp_path / "p.txt", code=2)
     before = out.read_bytes()
     assert "exists" in capnets("predict", run, table, "-o", out, code=2)
     broken = tmp_path / "broken.parquet"
     given.drop(columns="b").to_parquet(broken)
     assert "'b'" in capnets("predict", run, broken, "-o", out, "--force", code=2)
     assert out.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_groups_and_weights_are_for_training_only(table, tmp_path):
+    frame = pd.read_parquet(table)
+    numbers = frame["basket"].str[1:].astype(int)
+    frame.assign(shop=numbers % 9, much=1.0 + numbers % 2).to_parquet(tmp_path / "g.parquet")
+    columns = ["--set-column", "basket", "--target", "worth"]
+    more = ["--group-column", "shop", "--weight-column", "much"]
+    capnets("train", tmp_path / "g.parquet", *columns, *more, *QUICK, "-o", tmp_path / "r")
+    answers = [
+        json.loads(capnets("evaluate", tmp_path / "r", file, "--json"))
+        for file in (tmp_path / "g.parquet", table)
+    ]
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.slow
@@ -157,3 +176,29 @@ def test_orders_and_priors(table, tmp_path):
         "train", table, *COLUMNS, *QUICK, "--sort", "prise", "-o", run, "--force", code=2
     )
     assert "unknown feature 'prise'" in message
+
+
+def test_options_for_columns_are_refused_for_npz(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=np.ones((4, 1)), offsets=[0, 2, 4], y=[1, 2])
+    for command in ("train", "tune"):
+        message = capnets(command, path, "--set-column", "a", "-o", tmp_path / "r", code=2)
+        assert "--set-column: for tables only" in message
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.slow
+def test_kinds_of_labels_are_seen(table, tmp_path):
+    frame = pd.read_parquet(table)
+    frame["rich"], frame["poor"] = frame["worth"] > 0.5, frame["worth"] < -0.5
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    run, out = tmp_path / "run", tmp_path / "p.parquet"
+    labels = ["--set-column", "basket", "--target", "rich", "--target", "poor"]
+    capnets("train", tmp_path / "t.csv", *labels, *QUICK, "-o", run)
+    capnets("predict", run, table, "-o", out)
+    assert {"probability_rich", "added_value_poor"} <= set(pd.read_parquet(out))
+    path, y = tmp_path / "t.npz", np.array(["up", "down"] * 10)
+    np.savez(path, X=np.arange(20.0)[:, None], offsets=np.arange(21), y=y)
+    capnets("train", path, "--members", 1, "--epochs", 1, "-o", tmp_path / "r")
+    assert set(json.loads(capnets("evaluate", tmp_path / "r", path, "--json"))) >= {"accuracy"}
+    assert "has no columns" in capnets("predict", run, path, "-o", tmp_path / "q.parquet", code=2)

@@ -130,3 +130,15 @@ def test_real_vectors():
     sets = read(REVIEWS, columns).sets
     sentences = [s for text in REVIEWS.review for s in split_sentences(text)]
     np.testing.assert_array_equal(sets.pool, embed_sentences("another", sentences))
+
+
+def test_labels_of_documents_are_looked_up_by_the_rows_of_the_frame(vectors):
+    frame = REVIEWS.set_axis([3, 0, 2, 1]).drop(columns="stars")
+    stars = REVIEWS.stars.set_axis(frame.index)
+    settings = {"columns": Columns(text="review"), "members": 1, "epochs": 2, "random_state": 0}
+    expected = SetRegressor(**settings).fit(frame, REVIEWS.stars.tolist()).predict(frame)
+    for y in (stars, stars.sort_index()):
+        found = SetRegressor(**settings).fit(frame, y).predict(frame)
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(InputError, match="the index of y"):
+        SetRegressor(**settings).fit(frame, stars.set_axis(list("abcd")))

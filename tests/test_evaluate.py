@@ -136,6 +136,11 @@ class TestEvaluate:
         assert (found["mse"], found["r2"], found["accuracy"]) == (0, 1, 1)
         assert found["added_value_error"] == 0
 
+    def test_only_labels_of_tasks_are_whole_numbers(self):
+        model, sets = network(), ragged()
+        assert "accuracy" in evaluate(model, sets, expected=np.zeros(len(sets.index)))
+        assert "accuracy" not in evaluate(model, sets)
+
     def test_without_labels(self):
         for use in (evaluate, order_sensitivity):
             with pytest.raises(InputError, match="no labels to compare with"):

@@ -50,8 +50,16 @@ def test_single_precision_is_not_kept():
 
 def test_all_by_name():
     result = metrics.regression(Y, P)
-    assert list(result) == ["mse", "rmse", "mae", "r2", "accuracy"]
+    assert list(result) == ["mse", "rmse", "mae", "r2"]
     assert all(type(v) is float for v in result.values())
+
+
+def test_all_of_them_follow_the_unit():
+    """What is measured in grams is measured in kilograms."""
+    grams, kilograms = metrics.regression(1000 * Y, 1000 * P), metrics.regression(Y, P)
+    powers = {"mse": 2, "rmse": 1, "mae": 1, "r2": 0}
+    for name, power in powers.items():
+        assert grams[name] == pytest.approx(kilograms[name] * 1000**power)
 
 
 def test_refused():

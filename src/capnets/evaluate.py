@@ -48,12 +48,15 @@ def evaluate(model: SetModel, sets: Sets, *, expected: Any = None) -> dict[str, 
     Parameters
     ----------
     expected
-        The expected added values, where a task knows them; then their error is measured too.
+        The expected added values, where a task knows them. Then their error is measured too, and
+        how many labels, whole numbers there, are predicted rightly.
     """
     if sets.y is None:
         raise InputError("these sets have no labels to compare with")
-    result = metrics.regression(sets.y, predict(model, sets))
+    prediction = predict(model, sets)
+    result = metrics.regression(sets.y, prediction)
     if expected is not None:
+        result["accuracy"] = metrics.accuracy(sets.y, prediction)
         values = added_values(model, sets)
         result["added_value_error"] = metrics.added_value_error(expected, values)
     return result

@@ -56,8 +56,8 @@ def added_value_error(expected: Any, values: Any) -> float:
 
 
 def regression(y: Any, prediction: Any) -> dict[str, float]:
-    """All of them by name."""
-    return {f.__name__: f(y, prediction) for f in (mse, rmse, mae, r2, accuracy)}
+    """Measures of amounts in any unit, by name; `accuracy` needs whole numbers."""
+    return {f.__name__: f(y, prediction) for f in (mse, rmse, mae, r2)}
 
 
 def _difference(y: Any, prediction: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -130,9 +131,26 @@ def test_save_and_load(case, tmp_path):
     frame = frame_of(X, y)
     by_frame = kind(columns=Columns(set="set", target="y"), **QUICK).fit(frame)
     by_frame.save(tmp_path / "frame")
-    np.testing.assert_array_equal(
-        kind.load(tmp_path / "frame").predict(frame.drop(columns="y")), by_frame.predict(frame)
-    )
+    again = kind.load(tmp_path / "frame")
+    np.testing.assert_array_equal(again.predict(frame.drop(columns="y")), by_frame.predict(frame))
+    assert again.score(frame) == by_frame.score(frame)
+
+
+def test_features_have_names_where_x_names_them(case, tmp_path):
+    kind, X, y = case
+    frame = frame_of(X, y)
+    estimator = kind(columns=Columns(set="set", target="y"), **QUICK)
+    sets = Sets.from_arrays(X, feature_names=("x", "y", "z"))
+    given = {"frame": (frame, None, ["a", "b", "c"]), "sets": (sets, y, ["x", "y", "z"])}
+    for name, (data, labels, names) in given.items():
+        estimator.fit(data, labels).save(tmp_path / name)
+        assert estimator.feature_names_in_.tolist() == names
+        np.testing.assert_array_equal(
+            kind.load(tmp_path / name).feature_names_in_, estimator.feature_names_in_
+        )
+    estimator.fit(X, y).save(tmp_path / "list")
+    assert not hasattr(estimator, "feature_names_in_")
+    assert not hasattr(kind.load(tmp_path / "list"), "feature_names_in_")
 
 
 def test_pickle_for_parallel_work(case):
@@ -160,6 +178,64 @@ def test_model_selection(case):
         pipeline, {"sets__model": ["c-gru", "deepset"]}, cv=2, error_score="raise"
     )
     assert search.fit(X, y).best_params_["sets__model"] in ("c-gru", "deepset")
+
+
+def test_score_is_of_sets_however_labels_are_given(case):
+    kind, X, y = case
+    frame = frame_of(X, y)
+    estimator = kind(columns=Columns(set="set", target="y"), **QUICK).fit(frame)
+    names = estimator.set_ids(frame)
+    labels = frame.groupby("set").y.first()[names].to_numpy()
+    measure = r2_score if kind is SetRegressor else accuracy_score
+    expected = measure(labels, estimator.predict(frame))
+    weights = np.arange(len(X)) % 5
+    weighted = measure(labels, estimator.predict(frame), sample_weight=weights)
+    by_row = frame.set.map(dict(zip(names, weights, strict=True)))
+    for given in (None, labels, frame.y, frame.groupby("set").y.first()):
+        assert estimator.score(frame, given) == pytest.approx(expected, abs=1e-6)
+        for weight in (weights, by_row):
+            found = estimator.score(frame, given, sample_weight=weight)
+            assert found == pytest.approx(weighted, abs=1e-6)
+    by_list = kind(**QUICK).fit(X, y)
+    sets = Sets.from_arrays(X, y=y) if kind is SetRegressor else None
+    assert sets is None or by_list.score(sets) == pytest.approx(by_list.score(X, y), abs=1e-6)
+    with pytest.raises(InputError, match="y is missing"):
+        by_list.score(X)
+
+
+def test_score_asks_for_no_column_that_only_training_needs(case):
+    kind, X, y = case
+    frame = frame_of(X, y).assign(group=0, weight=2.0)
+    columns = Columns(set="set", target="y", group="group", weight="weight")
+    estimator = kind(columns=columns, **QUICK).fit(frame)
+    assert estimator.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert estimator.score(frame.drop(columns=["group", "weight"])) == estimator.score(frame)
+
+
+def test_score_knows_classes_that_a_test_frame_lacks():
+    X = ragged()
+    frame = frame_of(X, np.where(amounts(X) > 0, 10, 9))  # numbered as text: 10, 9
+    estimator = SetClassifier(columns=Columns(set="set", target="y"), **QUICK).fit(frame)
+    some = frame[frame.y == 10]
+    assert estimator.score(some) == (estimator.predict(some) == 10).mean()
+
+
+def test_model_selection_on_frames_is_that_on_sets(case):
+    kind, X, y = case
+    frame = frame_of(X, y)
+    named = kind(columns=Columns(set="set", target="y"), **QUICK)
+    folds = {"groups": frame.set, "cv": GroupKFold(3), "error_score": "raise"}
+    by_row = cross_val_score(named, frame, frame.y, **folds)
+    np.testing.assert_allclose(cross_val_score(named, frame, **folds), by_row, atol=1e-6)
+    train, test = next(GroupKFold(3).split(frame, groups=frame.set))
+    by_hand = clone(named).fit(frame.iloc[train]).score(frame.iloc[test])
+    assert by_row[0] == pytest.approx(by_hand, abs=1e-6)
+    search = GridSearchCV(
+        named, {"model": ["c-gru", "deepset"]}, cv=folds["cv"], error_score="raise"
+    )
+    search.fit(frame, frame.y, groups=frame.set)
+    best = search.best_estimator_.score(frame)  # which knows the classes of the target from y
+    assert search.score(frame, frame.y) == pytest.approx(best, abs=1e-6)
 
 
 def test_kinds():

@@ -1,6 +1,10 @@
 """What an estimator says when it cannot do what it is asked for."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from capnets.errors import InputError
@@ -21,12 +25,60 @@ from ragged import QUICK, amounts, classes, frame_of, ragged
         (lambda X, y: (X, None), "y is missing"),
         (lambda X, y: (7, y), "X is a int"),
         (lambda X, y: (frame_of(X, y), y), "name its set column"),
+        (lambda X, y: (dict(enumerate(X)), y), r"X is a dict.*list\(X.values\(\)\)"),
+        (lambda X, y: ([*X[:-1], [[1, 2, 3], [4]]], y), "set 59 is a list that is no array"),
+        (lambda X, y: ("nothing.parquet", None), "nothing.parquet: there is no such file"),
+        (lambda X, y: (pa.array([1.0]), y), "X is a pyarrow DoubleArray; give a Table"),
+        (lambda X, y: (SimpleNamespace(columns=[], dtypes=[]), y), "pandas did not make"),
+        (lambda X, y: (X, 3), "y has no entries; 60"),
+        (lambda X, y: (X, [[1], [1, 2]] * 30), "y has rows of unequal lengths"),
+        (lambda X, y: (X, [None, *y[1:]]), "label of set 0 is None"),
     ],
 )
 def test_faults(case, change, words):
     kind, X, y = case
     with pytest.raises(InputError, match=words):
         kind(**QUICK).fit(*change(X, y))
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (np.nan, "weight of set 7 is nan"),
+        (np.inf, "weight of set 7 is inf"),
+        (-1, "weight of set 7 is -1"),
+        ("much", "weights must be numbers"),
+    ],
+)
+def test_faults_of_weights(case, weight, words):
+    kind, X, y = case
+    weights = [1.0] * 7 + [weight] + [1.0] * 52
+    fitted = kind(**QUICK).fit(X, y)
+    for use in (kind(**QUICK).fit, fitted.score):
+        with pytest.raises(InputError, match=words):
+            use(X, y, sample_weight=weights)
+        with pytest.raises(InputError, match="all weights are 0"):
+            use(X, y, sample_weight=np.zeros(60))
+        with pytest.raises(InputError, match=r"weights have shape \(60, 1\)"):
+            use(X, y, sample_weight=np.ones((60, 1)))
+
+
+@pytest.mark.parametrize("gap", [np.nan, None, pd.NA])
+def test_gaps_in_what_is_given_by_row_are_not_taken_for_changes(case, gap):
+    kind, X, y = case
+    frame = frame_of(X, y)
+    estimator = kind(columns="set", **QUICK)
+    labels = frame.y.astype(object).where(frame.set != "s7", gap)
+    with pytest.raises(InputError, match="label of set s7 is"):
+        estimator.fit(frame.drop(columns="y"), labels)
+    weights = pd.Series(1.0, frame.index).where(frame.set != "s7")
+    with pytest.raises(InputError, match="weight of set s7 is nan"):
+        estimator.fit(frame.drop(columns="y"), frame.y, sample_weight=weights)
+    row = int(np.argmax(frame.set == frame.set.value_counts().index[0]))
+    some = frame.y.astype(object).to_numpy(copy=True)
+    some[row] = gap
+    with pytest.raises(InputError, match=f"y varies within set {frame.set.iloc[row]}"):
+        estimator.fit(frame.drop(columns="y"), some)
 
 
 def test_faults_of_parameters_and_of_use(case):

@@ -2,8 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pytest
 
+from capnets.errors import InputError
 from capnets.estimators import SetRegressor
+from capnets.estimators.inputs import Given, read
+from capnets.estimators.per_set import per_set
 from capnets.sets import Sets
 from capnets.tables import Columns
 from ragged import QUICK, frame_of
@@ -37,3 +42,107 @@ def test_added_values_follow_the_rows_of_a_frame(case):
     frame["added"] = estimator.added_values(frame)
     sums = frame.groupby("set", sort=False)["added"].sum()
     np.testing.assert_allclose(sums, estimator._raw(frame)[:, 0], atol=1e-4)
+
+
+def test_batches_and_tables_of_arrow_are_frames(case):
+    kind, X, y = case
+    frame = frame_of(X, y)
+    estimator = kind(columns=Columns(set="set", target="y"), **QUICK).fit(frame)
+    for table in (pa.Table.from_pandas(frame), pa.RecordBatch.from_pandas(frame)):
+        np.testing.assert_array_equal(estimator.added_values(table), estimator.added_values(frame))
+        again = kind(columns=Columns(set="set", target="y"), **QUICK).fit(table)
+        np.testing.assert_array_equal(again._raw(table), estimator._raw(frame))
+
+
+# What is given per set --------------------------------------------------------------------------
+
+NAMES = {
+    "whole numbers": [7, 3, 12],
+    "other whole numbers than theirs": [2, 0, 1],
+    "fractions": [0.5, 3.0, 1e6],
+    "text": ["b", "a", "c"],
+    "text of numbers": ["10", "9", "8"],
+    "days": list(pd.to_datetime(["2024-03-01", "2020-01-01", "2021-01-01"])),
+}
+
+
+def rows_of(names):
+    """The first set has rows 0 and 3, the second row 1, the third rows 2 and 4."""
+    return pd.DataFrame(
+        {"set": [names[k] for k in (0, 1, 2, 0, 2)], "price": np.arange(5.0)},
+        index=[40, 30, 20, 10, 0],
+    )
+
+
+def table_of(frame):
+    return read(frame, "set")
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 0, 2]])
+def test_what_is_indexed_by_set_is_looked_up_whatever_its_order(names, order):
+    y = pd.Series([1.5, 2.5, 3.5], index=names).iloc[order]
+    given = table_of(rows_of(names))
+    assert per_set(y, given, name="y").tolist() == [1.5, 2.5, 3.5]
+    both = per_set(pd.DataFrame({"a": y, "b": -y}), given, name="y")
+    assert both.tolist() == [[1.5, -1.5], [2.5, -2.5], [3.5, -3.5]]
+    named = Given(Sets.from_arrays([np.ones((2, 1))] * 3, ids=given.sets.ids))
+    assert per_set(y, named, name="y").tolist() == [1.5, 2.5, 3.5]
+
+
+def test_what_is_indexed_by_row_is_looked_up_whatever_its_order():
+    frame = rows_of("bac")
+    y = pd.Series([1.5, 2.5, 3.5, 1.5, 3.5], index=frame.index)
+    for listed in (y, y.sort_index(), y.to_numpy(), y.tolist()):
+        assert per_set(listed, table_of(frame), name="y").tolist() == [1.5, 2.5, 3.5]
+    same = frame.set_axis([0] * 5)  # rows that are called alike can only be in the same order
+    assert per_set(y.set_axis([0] * 5), table_of(same), name="y").tolist() == [1.5, 2.5, 3.5]
+
+
+def test_an_index_says_nothing_where_sets_have_no_names():
+    given = Given(Sets.from_arrays([np.ones((2, 1))] * 3))
+    y = pd.Series([1.5, 2.5, 3.5], index=[9, 8, 7])
+    assert per_set(y, given, name="y").tolist() == [1.5, 2.5, 3.5]
+
+
+@pytest.mark.parametrize(
+    "index", [[0, 1, 2], ["a", "b", "d"], ["a", "b", "b"], [0, 1, 2, 3, 4], [40, 30, 20, 10, 10]]
+)
+def test_an_index_of_something_else_is_refused(index):
+    given = table_of(rows_of("bac"))
+    y = pd.Series(1.5, index=index)
+    with pytest.raises(InputError, match=r"the index of y .* neither the sets .* y.to_numpy\(\)"):
+        per_set(y, given, name="y")
+    assert len(per_set(y.to_numpy(), given, name="y")) == 3
+
+
+def test_an_index_that_may_be_either_is_refused():
+    frame = pd.DataFrame({"set": [2, 0, 1], "price": np.arange(3.0)})
+    y = pd.Series([1.5, 2.5, 3.5])
+    with pytest.raises(InputError, match="may name the sets of X or its rows"):
+        per_set(y, table_of(frame), name="y")
+    assert per_set(y, table_of(frame.assign(set=range(3))), name="y").tolist() == [1.5, 2.5, 3.5]
+
+
+def test_labels_and_weights_grouped_by_set_are_those_of_the_rows(case):
+    """Grouping sorts by name; sets come as they first appear."""
+    kind, X, y = case
+    frame = frame_of(X, y).assign(w=lambda f: 1.0 + f.set.str[1:].astype(int) % 3)
+    X, grouped = frame[["set", "a", "b", "c"]], frame.groupby("set")
+    assert list(grouped.groups) != list(frame.set.unique())
+    expected = kind(columns="set", **QUICK).fit(X, frame.y, sample_weight=frame.w)
+    found = kind(columns="set", **QUICK).fit(X, grouped.y.first(), sample_weight=grouped.w.first())
+    np.testing.assert_array_equal(found._raw(X), expected._raw(X))
+    assert found.score(X, grouped.y.first()) == expected.score(X, frame.y)
+
+
+def test_predictions_are_in_the_order_of_the_names_of_the_sets(case):
+    kind, X, y = case
+    frame = frame_of(X, y).drop(columns="y")
+    estimator = kind(columns="set", **QUICK | {"orders": 1}).fit(frame, frame_of(X, y).y)
+    ids = estimator.set_ids(frame)
+    assert ids.tolist() == frame.set.unique().tolist()
+    for k in (0, 7):
+        alone = frame[frame.set == ids[k]]
+        np.testing.assert_allclose(estimator._raw(alone)[0], estimator._raw(frame)[k], atol=1e-5)
+    assert kind(**QUICK).fit(X, y).set_ids(X[:3]).tolist() == [0, 1, 2]

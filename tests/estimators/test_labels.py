@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
-from ragged import QUICK, amounts, classes, ragged
+from capnets.estimators.runs import evaluate_run, train_run
+from capnets.tables import Columns
+from ragged import QUICK, amounts, classes, frame_of, ragged
 
 
 def test_regressor_learns_a_sum_and_what_each_instance_adds():
@@ -81,4 +85,89 @@ def test_class_weights_move_the_decision():
         SetClassifier(class_weight="fair", **settings).fit(X, y)
 
 
-# Faults -----------------------------------------------------------------------------------------
+# Labels of a table and of an .npz file -----------------------------------------------------------
+
+BRIEF = QUICK | {"epochs": 2}
+
+
+def ratings(X):
+    return np.choose(np.digitize(amounts(X), [-1, 1]), [10, 2, 3])
+
+
+@pytest.mark.parametrize("kind", ["frame", "t.parquet", "t.csv"])
+def test_classes_of_a_column_of_numbers_are_sorted_numbers(tmp_path, kind):
+    X = ragged()
+    frame = frame_of(X, ratings(X))
+    table = frame if kind == "frame" else tmp_path / kind
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    model = SetClassifier(columns=Columns(set="set", target="y"), **BRIEF).fit(table)
+    assert model.classes_.tolist() == [2, 3, 10]
+    y = frame.drop_duplicates("set")["y"].to_numpy()
+    assert model.score(table, y) == np.mean(model.predict(table) == y)
+    # What scikit-learn pairs with the columns of probabilities.
+    chances = model.predict_proba(table)[np.arange(60), np.searchsorted([2, 3, 10], y)]
+    scorer = get_scorer("neg_log_loss")
+    assert scorer(model, table, y) == pytest.approx(np.log(chances).mean(), abs=1e-6)
+    model.save(tmp_path / "run")
+    again = SetClassifier.load(tmp_path / "run")
+    assert again.predict(table).tolist() == model.predict(table).tolist()
+
+
+def test_several_target_columns_are_labels_of_their_names(tmp_path):
+    X = ragged()
+    frame = frame_of(X, amounts(X))
+    frame["rich"] = (frame["y"] > 0).astype(int)
+    frame["large"] = frame.groupby("set")["a"].transform("size") > 3
+    columns = Columns(set="set", target=("rich", "large"), features=("a", "b", "c"))
+    model = SetClassifier(columns=columns, **BRIEF)
+    train_run(tmp_path / "run", frame, model)
+    assert model.multilabel_
+    assert model.output_names() == ["rich", "large"]
+    assert set(np.unique(model.predict(frame))) <= {0, 1}
+    assert 0 <= evaluate_run(tmp_path / "run", frame)["accuracy"] <= 1
+    with pytest.raises(InputError, match="label 'rich' has one class only"):
+        SetClassifier(columns=columns, **BRIEF).fit(frame.assign(rich=1))
+
+
+def test_a_target_that_names_classes_is_no_amount(tmp_path):
+    X = ragged()
+    columns = Columns(set="set", target="y")
+    with pytest.raises(InputError, match="column 'y' names classes"):
+        SetRegressor(columns=columns, **BRIEF).fit(frame_of(X, classes(X)))
+    with pytest.raises(InputError, match="'y' holds fractions"):
+        SetClassifier(columns=columns, **BRIEF).fit(frame_of(X, amounts(X)))
+
+
+def test_text_labels_of_an_npz_file(tmp_path):
+    X = ragged()
+    path, y = tmp_path / "t.npz", classes(X)
+    offsets = np.cumsum([0, *map(len, X)])
+    np.savez(path, X=np.concatenate(X), offsets=offsets, y=y)
+    run = train_run(tmp_path / "run", path, SetClassifier(**BRIEF))
+    model = SetClassifier.load(run.folder)
+    assert model.classes_.tolist() == ["no", "yes"]
+    share = np.mean(model.predict(X) == y)
+    assert evaluate_run(run.folder, path)["accuracy"] == pytest.approx(share)
+    assert model.score(path) == pytest.approx(share)
+    with pytest.raises(InputError, match="y names classes"):
+        SetRegressor(**BRIEF).fit(path)
+    # Another file numbers its own labels, and may have other ones.
+    np.savez(path, X=np.ones((1, 3)), offsets=[0, 1], y=["yes"])
+    assert evaluate_run(run.folder, path)["accuracy"] == (model.predict([np.ones((1, 3))]) == "yes")
+    with pytest.raises(InputError, match="one class only \\(yes"):
+        SetClassifier(**BRIEF).fit(path)
+    np.savez(path, X=np.ones((1, 3)), offsets=[0, 1], y=["maybe"])
+    with pytest.raises(InputError, match="label maybe, no known class"):
+        evaluate_run(run.folder, path)
+
+
+def test_a_number_far_from_zero_is_as_good_as_one_near_it():
+    X = ragged()
+    frame = frame_of(X, amounts(X))
+    far = frame.assign(a=1.7e9 + frame["a"])
+    columns = Columns(set="set", target="y")
+    for settings in ({"orders": 1}, {"sort": "a"}):
+        estimator = SetRegressor(columns=columns, **BRIEF | settings)
+        near, other = (clone(estimator).fit(f) for f in (frame, far))
+        np.testing.assert_allclose(other.predict(far), near.predict(frame), atol=1e-3)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from capnets.errors import InputError
+from capnets.estimators.averaging import mean_added_values, mean_prediction
 from capnets.evaluate import added_values, predict
+from capnets.explain import Orders
 from capnets.export import Engine, export
 from capnets.export import engine as engines
 from capnets.models import MODELS, build
@@ -32,6 +34,17 @@ def test_the_same_as_torch(name, outputs):
     ):
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_means_over_orders_are_those_of_estimators(outputs):
+    model, sets = network(outputs=outputs), ragged([3, 1, 8, 8, 2, 19])
+    engine = Engine(model)
+    for found, wanted in (
+        (engine.predict(sets, orders=6), mean_prediction(model, sets, Orders.random(6))),
+        (engine.added_values(sets, orders=6), mean_added_values(model, sets, Orders.random(6))),
+    ):
+        np.testing.assert_allclose(found, wanted.reshape(found.shape), rtol=1e-4, atol=1e-4)
 
 
 def test_many_batches_and_sets_larger_than_one(monkeypatch):

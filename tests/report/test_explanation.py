@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from capnets.cli import app
 from capnets.errors import InputError
-from capnets.estimators import SetRegressor
+from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import train_run
 from capnets.experiment import train_task
 from capnets.explain.pictures.looks import Features, Pictures, Texts
@@ -106,6 +106,59 @@ def test_documents_show_their_sentences(tmp_path):
     assert list(found.look.sentences) == [s for document in documents for s in document]
     assert found.explanation.ids == ("2", "0")
     assert found.explanation.expected is None
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids="{} classes".format)
+def labelled(request, tmp_path_factory):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"set": np.repeat(np.arange(30), 4), "a": rng.normal(size=120)})
+    names = np.array(["high", "low", "middle"])[: request.param]
+    frame["label"] = names[frame["set"] % request.param]
+    file = tmp_path_factory.mktemp("labelled") / "sets.parquet"
+    frame.to_parquet(file)
+    estimator = SetClassifier(
+        columns=Columns(set="set", target="label"), epochs=2, random_state=0
+    ).fit(frame)
+    return estimator, estimator.save(file.parent / "run").folder, file, frame
+
+
+class TestClasses:
+    """Values of a classifier speak of a class, which is named, and of its probability."""
+
+    def test_names_and_probabilities(self, labelled):
+        estimator, run, file, frame = labelled
+        found = explain_run(run, file, sets="0,7", output="low")
+        assert found.output == "low"
+        assert found.title == "What each instance adds to low"
+        assert "logits of low" in found.about
+        chances = estimator.predict_proba(frame)[[0, 7], list(estimator.classes_).index("low")]
+        np.testing.assert_allclose(found.probabilities, chances, atol=1e-5)
+        one, two = found.to_list()
+        assert (one["class"], two["class"]) == ("low", "low")
+        assert one["probability"] == pytest.approx(chances[0], abs=1e-5)
+
+    def test_of_two_the_second_unless_said(self, labelled):
+        estimator, run, file, _ = labelled
+        if len(estimator.classes_) == 2:
+            assert explain_run(run, file).output == "low"
+
+    def test_command(self, labelled):
+        _, run, file, frame = labelled
+        done = CliRunner().invoke(app, ["explain", str(run), str(file), "--output", "low"])
+        assert "Probability of low: 0." in done.output
+        assert f"0: a {frame['a'][0]:.4g}" in done.output
+
+
+def test_features_of_instances_are_shown(baskets):
+    run, file, frame = baskets
+    instance = explain_run(run, file, sets="1").to_list()[0]["instances"][0]
+    row = int(instance["name"])
+    for name, value in instance["features"].items():
+        if "=" in name:
+            column, category = name.split("=")
+            assert value == (str(frame[column][row]) == category)
+        else:
+            assert value == pytest.approx(frame[name][row], rel=1e-6)
 
 
 def test_refuses(task_run, baskets, tmp_path):

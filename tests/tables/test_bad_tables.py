@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from capnets.errors import InputError
-from capnets.tables import Columns, read_npz, read_table, sources
+from capnets.tables import Columns, npz_classes, read_npz, read_table, sources
 
 NUMBERS = Columns(set="basket", target="worth", features=("x*",))
 
@@ -61,6 +61,15 @@ def test_text_where_numbers_belong(frame, tmp_path):
     path = tmp_path / "t.csv"
     with_value(frame, 7, "x1", "oops").to_csv(path, index=False)
     refused(path, schema, str(path), "'x1'", "row 7", "'oops'")
+
+
+def test_messages_call_a_set_as_the_file_does(tmp_path):
+    path = tmp_path / "t.csv"
+    for written, called in (("12", "set 12"), ("012", "set '012'")):
+        path.write_text(f"s,x,y\n{written},,1\n")
+        refused(path, Columns(set="s", target="y"), called)
+        path.write_text(f"s,x,y\n{written},1,1\n{written},1,2\n")
+        refused(path, Columns(set="s", target="y"), called)
 
 
 def test_text_far_down_a_csv_file(tmp_path, monkeypatch):
@@ -128,8 +137,94 @@ def test_file_that_is_not_there_or_damaged_or_of_another_kind(tmp_path):
 def test_column_with_two_meanings():
     with pytest.raises(InputError, match="'a' is given two meanings"):
         Columns(set="a", target="a")
+    for other in ({"target": "a"}, {"group": "a"}, {"text": "a"}):
+        with pytest.raises(InputError, match="'a' is given two meanings"):
+            Columns(set="s", weight="a", **other)
     with pytest.raises(InputError, match="rule for missing values"):
         Columns(set="a", missing="guess")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (pd.Timestamp("2024-01-01"), ("dates or times", "days since")),
+        ([1, 2], ("lists or records", "a column of each entry")),
+        (b"x", ("binary", "numbers")),
+    ],
+)
+def test_what_is_neither_text_nor_a_number_is_called_what_it_is(frame, values, words):
+    frame["x3"] = pd.Series([values] * len(frame))
+    refused(frame, NUMBERS, "'x3'", *words)
+    refused(frame, Columns(set="basket", target="x3", features="x1"), "'x3'", words[0])
+    if isinstance(values, list):
+        refused(frame, Columns(set="x3", features="x1"), "'x3'", *words)
+        refused(frame, Columns(set="basket", features="x3", categories="x3"), "'x3'", *words)
+
+
+def test_amounts_are_no_classes(frame, tmp_path):
+    columns = Columns(set="basket", target="worth", features="x1")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    late = tmp_path / "late.csv"  # a fraction only after whole numbers decided the type
+    late.write_text("basket,worth,x1\n" + "".join(f"{k},{k},0\n" for k in range(9)) + "9,0.5,0\n")
+    for table in (frame, tmp_path / "t.csv", late):
+        refused(table, columns, "'worth'", "fractions such as", "SetRegressor", classify=True)
+    assert read_table(late, columns).sets.y[-1] == 0.5
+
+
+def test_names_may_look_like_fractions(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("s,x,release\n1,0,1.5\n2,1,2.0-beta\n")
+    columns = Columns(set="s", target="release")
+    assert read_table(path, columns).schema.classes == ("1.5", "2.0-beta")
+
+
+def test_several_targets_that_are_no_labels(frame):
+    columns = Columns(set="basket", target=("shop", "worth"), features="x1")
+    row = int(np.argmax(~frame["shop"].isin((0, 1))))
+    refused(frame, columns, "'shop'", f"row {row}", "0 and 1", classify=True)
+    columns = Columns(set="basket", target=("kind", "worth"), features="x1")
+    for classify in (False, True):
+        refused(frame, columns, "'kind'", "names classes", "0 and 1", classify=classify)
+
+
+def test_text_where_a_network_knows_an_amount(frame):
+    schema = read_table(frame, NUMBERS).schema
+    refused(frame.assign(worth=frame["kind"]), schema, "'worth'", "text")
+
+
+def test_the_rule_for_missing_values_is_chosen_in_training(frame):
+    columns = Columns(set="basket", features=("x1", "colour"), categories="colour")
+    schema = read_table(frame, columns).schema
+    for column, value in (("x1", None), ("colour", None), ("colour", "violet")):
+        refused(
+            with_value(frame, 9, column, value).astype({"x1": float}),
+            schema,
+            "row 9",
+            "is chosen when the network is trained",
+            "--missing",
+        )
+
+
+def test_an_npz_file_is_no_table(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.ones((1, 1)))
+    with pytest.raises(InputError, match="no columns") as caught:
+        read_table(tmp_path / "t.npz", NUMBERS)
+    assert "not .npz" not in str(caught.value)
+
+
+def test_npz_labels(tmp_path):
+    path = tmp_path / "t.npz"
+    parts = {"X": np.ones((3, 2)), "offsets": np.array([0, 1, 3])}
+    np.savez(path, **parts, y=np.array(["tea", "cup"]))
+    assert npz_classes(path) == ("cup", "tea")
+    assert read_npz(path).y.tolist() == [1, 0]
+    assert read_npz(path, labels=False).y is None
+    for y in (np.array([["tea"], ["cup"]]), np.array([b"tea", b"cup"]), np.array([1j, 2])):
+        np.savez(path, **parts, y=y)
+        with pytest.raises(InputError, match=r"t\.npz: y holds"):
+            read_npz(path)
+    np.savez(path, **parts, y=np.array([1, 0]))
+    assert npz_classes(path) is None
 
 
 def test_npz(tmp_path):

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from capnets.errors import InputError
@@ -111,7 +111,7 @@ def test_text_target_names_classes_and_a_later_table_uses_the_same_numbers(frame
 def test_numbers_name_classes_if_asked(frame):
     columns = Columns(set="basket", target="shop", features="x*")
     table = read_table(frame, columns, classify=True)
-    assert table.schema.classes == ("0", "1", "2", "3")
+    assert table.schema.classes == (0, 1, 2, 3)
 
 
 def test_several_targets_and_groups(frame):
@@ -169,3 +169,153 @@ def test_whole_numbers_in_the_first_csv_block_may_become_fractions(tmp_path, mon
     sets = read_table(path, Columns(set="s", target="y")).sets
     assert sets.pool[-1, 0] == 0.5
     assert sets.ids.dtype == np.int64
+
+
+# Names as they are written -----------------------------------------------------------------------
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(-(2**63), 2**64 - 1).map(str),
+            st.integers(0, 30).map("{:03d}".format),
+            st.floats(-100, 100).map(lambda x: f"{x:.2f}"),
+            st.text("ab-1.", min_size=1, max_size=4),
+        ),
+        min_size=1, max_size=12,
+    ).filter(lambda names: "-" not in names)
+)  # fmt: skip
+def test_sets_of_a_csv_file_are_called_as_the_file_calls_them(tmp_path_factory, names):
+    path = tmp_path_factory.mktemp("names") / "t.csv"
+    path.write_text("s,x\n" + "".join(f"{name},{k}\n" for k, name in enumerate(names)))
+    sets = read_table(path, Columns(set="s")).sets
+    assert [str(i) for i in sets.ids.tolist()] == list(dict.fromkeys(names))
+
+
+@pytest.mark.parametrize("kind", [".parquet", ".csv"])
+@pytest.mark.parametrize("first", [0, 2**53, 2**63])
+def test_large_whole_numbers_stay_apart(tmp_path, kind, first):
+    ids = np.arange(65, dtype=np.uint64) + np.uint64(first)
+    frame = pd.DataFrame({"s": ids, "x": np.arange(65.0)})
+    sets = read_table(write(frame, tmp_path / f"t{kind}"), Columns(set="s")).sets
+    assert sets.ids.dtype.kind in "iu"
+    assert (sets.ids.astype(np.uint64) == ids).all()
+
+
+def test_categories_groups_and_classes_of_a_csv_file_keep_their_zeros(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("s,code,g,y\n1,007,01,010\n2,7,1,10\n3,007,01,10\n")
+    columns = Columns(set="s", target="y", group="g", categories="code")
+    table = read_table(path, columns, classify=True)
+    assert table.sets.feature_names == ("code=007", "code=7")
+    assert table.schema.classes == ("010", "10")
+    assert table.groups.tolist() == [0, 1, 0]
+
+
+def test_a_category_is_the_same_in_every_format(frame, tmp_path):
+    columns = Columns(set="basket", features="x2", categories="x2")
+    schema = read_table(frame, columns).schema
+    expected = read_table(frame, schema).sets.pool
+    for other in (frame, frame.astype({"x2": float}), frame.astype({"x2": str})):
+        for kind in (".csv", ".parquet"):
+            sets = read_table(write(other, tmp_path / f"t{kind}"), schema).sets
+            np.testing.assert_array_equal(sets.pool, expected)
+
+
+# The index of a frame ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [None, "place"])
+def test_the_index_of_a_stored_frame_is_no_feature(frame, tmp_path, name):
+    columns = Columns(set="basket", target="worth", categories=("colour", "kind"))
+    numbers = frame[["basket", "x1", "colour", "worth", "kind"]]
+    stored = numbers.sample(frac=1, random_state=0).rename_axis(name)
+    expected = read_table(stored, columns).sets.feature_names
+    table = pa.Table.from_pandas(stored)
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "t.feather")
+    stored.to_csv(tmp_path / "t.csv", index_label="")
+    for given_table in (table, *(tmp_path / f"t.{k}" for k in ("parquet", "feather", "csv"))):
+        assert read_table(given_table, columns).sets.feature_names == expected
+
+
+def test_the_index_of_a_stored_frame_may_be_named(frame, tmp_path):
+    frame.set_index(["basket", "x1"]).to_parquet(tmp_path / "t.parquet")
+    sets = read_table(tmp_path / "t.parquet", NUMBERS).sets
+    assert sets.feature_names == ("x2",)
+    named = Columns(set="basket", features=("x1", "x2"))
+    assert set(read_table(tmp_path / "t.parquet", named).sets.feature_names) == {"x1", "x2"}
+
+
+# Digits ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.floats(-1e12, 1e12), st.floats(1e-3, 1e6), st.lists(st.floats(0, 1), min_size=2, max_size=20)
+)
+def test_columns_far_from_zero_keep_their_digits(far, width, steps):
+    values = far + width * np.array(steps)
+    assume(np.ptp(values) > 0)
+    table = read_table(pd.DataFrame({"s": range(len(values)), "t": values}), Columns(set="s"))
+    exact = values - table.schema.features[0].offset
+    np.testing.assert_allclose(table.sets.pool[:, 0], exact, rtol=0, atol=1e-4 * np.ptp(values))
+
+
+def test_an_offset_is_recorded_named_and_used_again(frame, tmp_path):
+    frame["time"] = 1.7e9 + 10 * frame["x1"]
+    frame["year"] = 2020 + frame["x2"] % 2
+    columns = Columns(set="basket", target="worth", features=("x1", "time", "year"))
+    path = write(frame, tmp_path / "t.csv")
+    table = read_table(path, columns, folder=tmp_path / "sets")
+    assert table.sets.feature_names == ("x1", "time-1700000000", "year")
+    np.testing.assert_allclose(table.sets.pool[:, 1], 10 * frame["x1"], atol=1e-5)
+    np.testing.assert_array_equal(table.sets.pool[:, 2], frame["year"])
+    again = Schema.from_dict(table.schema.to_dict())
+    later = read_table(frame.assign(time=1.7e9 + 3), again, labels=False).sets
+    assert (later.pool[:, 1] == 3).all()
+
+
+def test_gaps_are_filled_in_the_unit_of_the_column(frame):
+    frame["time"] = 1.7e9 + 10 * frame["x1"]
+    frame.loc[3, "time"] = np.nan
+    mean = frame["time"].mean()
+    for missing, fill in (("mean", mean), ("zero", 0.0)):
+        table = read_table(frame, Columns(set="basket", features="time", missing=missing))
+        (feature,) = table.schema.features
+        assert feature.fill == pytest.approx(fill, abs=1e-5)
+        assert table.sets.pool[3, 0] == pytest.approx(fill - feature.offset, abs=1e-5)
+
+
+# Classes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["frame", ".parquet", ".csv"])
+@pytest.mark.parametrize("dtype", [int, float])
+def test_classes_that_are_numbers_rise_and_stay_numbers(frame, tmp_path, kind, dtype):
+    frame["rating"] = frame["shop"].map({0: 2, 1: 10, 2: 3, 3: 2}).astype(dtype)
+    table = frame if kind == "frame" else write(frame, tmp_path / f"t{kind}")
+    columns = Columns(set="basket", target="rating", features="x*")
+    schema = read_table(table, columns, classify=True).schema
+    assert schema.classes == (2, 3, 10)
+    # A later table may hold them as another type.
+    later = read_table(frame.astype({"rating": int}).astype({"rating": str}), schema).sets
+    assert later.y.tolist() == read_table(table, schema).sets.y.tolist()
+
+
+def test_a_class_of_a_category_that_no_set_has_is_none(frame):
+    frame["kind"] = frame["kind"].astype("category").cat.add_categories("prime")
+    columns = Columns(set="basket", target="kind", features="x*")
+    assert read_table(frame, columns).schema.classes == ("even", "odd")
+
+
+@pytest.mark.parametrize("kind", [int, bool, float])
+def test_several_targets_are_labels_of_a_classifier(frame, kind):
+    frame = frame.assign(a=(frame["shop"] > 1).astype(kind), b=(frame["kind"] == "odd").astype(int))
+    table = read_table(
+        frame, Columns(set="basket", target=("a", "b"), features="x*"), classify=True
+    )
+    assert table.schema.classes is None
+    first = frame.drop_duplicates("basket")
+    np.testing.assert_array_equal(table.sets.y, first[["a", "b"]].astype(float))

@@ -17,13 +17,13 @@ def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     file: Annotated[str | None, typer.Argument(help="Labelled sets, for a run on a file.")] = None,
     test_sets: Annotated[
-        int | None, typer.Option(help="How many sets. [default: as trained]")
+        int | None, typer.Option(help="How many sets.", show_default="as trained")
     ] = None,
     size: Annotated[
-        str | None, typer.Option(help="Instances per set. [default: as trained]")
+        str | None, typer.Option(help="Instances per set.", show_default="as trained")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Of the test sets. [default: as trained]")
+        int | None, typer.Option(help="Of the test sets.", show_default="as trained")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -47,6 +47,8 @@ def explain(
     console().print(found.explanation.meaning)
     for k in range(len(found.explanation)):
         console().print(terminal_table(found.explanation, k, look=found.look))
+        if found.probabilities is not None:
+            console().print(f"Probability of {found.output}: {found.probabilities[k]:.3f}")
     if html is not None:
         console().print(f"The page: {html}")
 

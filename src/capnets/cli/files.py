@@ -14,14 +14,20 @@ if TYPE_CHECKING:
     from capnets.tables import Columns
 
 __all__ = [
-    "Categories", "Classify", "Features", "Group", "Missing", "Order", "SetColumn", "Target",
-    "Text", "Weight", "columns", "is_file", "refuse",
+    "FOR_TABLES", "Categories", "Classify", "Features", "Group", "Missing", "Order", "SetColumn",
+    "Target", "Text", "Weight", "columns", "is_file", "refuse",
 ]  # fmt: skip
+
+#: Options that say what columns mean.
+FOR_TABLES = (
+    "set_column", "target", "features", "categories", "order_column", "group_column",
+    "weight_column", "text_column", "missing",
+)  # fmt: skip
 
 SetColumn = Annotated[str | None, typer.Option("--set-column", help="Says which set a row is in.")]
 Target = Annotated[list[str] | None, typer.Option(help="A column to predict; repeat for several.")]
 Features = Annotated[
-    list[str] | None, typer.Option(help="A feature column or pattern. [default: all others]")
+    list[str] | None, typer.Option(help="A feature column or pattern.", show_default="all others")
 ]
 Categories = Annotated[
     list[str] | None, typer.Option(help="A feature column or pattern that holds categories.")
@@ -37,8 +43,13 @@ Text = Annotated[
     ),
 ]
 Weight = Annotated[str | None, typer.Option("--weight-column", help="The weight of a set.")]
-Missing = Annotated[str, typer.Option(help="Missing values: refuse, mean or zero.")]
-Classify = Annotated[bool, typer.Option("--classify", help="A target of numbers names classes.")]
+Missing = Annotated[str, typer.Option(help="Missing values: refuse, mean (of all rows) or zero.")]
+Classify = Annotated[
+    bool,
+    typer.Option(
+        "--classify", help="A target of numbers names classes; several are labels of 0 and 1."
+    ),
+]
 
 
 def is_file(source: str) -> bool:
@@ -60,10 +71,17 @@ def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
 
 
 def columns(
-    source: str, set_column: str | None, target: list[str] | None, **others: Any
+    context: typer.Context,
+    source: str,
+    set_column: str | None,
+    target: list[str] | None,
+    **others: Any,
 ) -> Columns | None:
     """The meaning of a file's columns; None for .npz, which has none."""
     if Path(source).suffix == ".npz":
+        refuse(
+            context, FOR_TABLES, "for tables only; an .npz file has X, offsets and y, no columns"
+        )
         return None
     if (set_column is None and not others.get("text")) or not target:
         raise InputError(

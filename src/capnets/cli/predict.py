@@ -15,12 +15,18 @@ __all__ = ["add_to", "predict"]
 def predict(
     run: Annotated[Path, typer.Argument(help="A run that was trained on a file.")],
     file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .parquet or .csv.")],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     threads: Annotated[int, typer.Option(help="Threads of the network's arithmetic.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Write predictions and what each instance added; a large file is never held as a whole."""
+    """Write predictions and what each instance added; a large file is never held as a whole.
+
+    One row per instance: set, row (in FILE, from 0), prediction (of its set), added_value. Added
+    values of a set sum to its prediction. For classes there is a probability_NAME of each class,
+    and added_value_NAME sums to the logit of that class (of two classes, of the second). With
+    several targets every column has the name of one.
+    """
     import torch
     from rich.progress import Progress
 

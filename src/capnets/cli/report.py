@@ -18,7 +18,7 @@ __all__ = ["add_to", "report"]
 def report(
     results: Annotated[list[Path], typer.Argument(help="Results folders of `capnets reproduce`.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to. [default: RESULTS/report]")
+        Path | None, typer.Option("--out", "-o", help="Where to.", show_default="RESULTS/report")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -33,7 +33,7 @@ def reproduce(
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option("--results", "-o", help="The results folder. [default: results/SCALE]"),
+        typer.Option("--results", "-o", help="The results folder.", show_default="results/SCALE"),
     ] = None,
     models: Names = None,
     tasks: Names = None,

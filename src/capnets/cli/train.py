@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capnets.cli.files import (
+    FOR_TABLES,
     Categories,
     Classify,
     Features,
@@ -34,10 +35,7 @@ __all__ = ["add_to", "train"]
 
 FOR_IMAGES = ("size", "sets", "valid_sets", "test_sets")
 FOR_TASKS = (*FOR_IMAGES, "embedding", "devices")
-FOR_FILES = (
-    "set_column", "target", "features", "categories", "order_column", "group_column",
-    "weight_column", "text_column", "missing", "classify", "test_share", "members",
-)  # fmt: skip
+FOR_FILES = (*FOR_TABLES, "classify", "test_share", "members")
 
 
 def train(
@@ -50,7 +48,7 @@ def train(
     ] = "c-gru",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The run folder. [default: runs/TASK-MODEL-SEED]"),
+        typer.Option("--out", "-o", help="The run folder.", show_default="runs/TASK-MODEL-SEED"),
     ] = None,
     size: Annotated[
         str, typer.Option(help="For images: instances per set: 10, or 5,10,20, or varying.")
@@ -81,41 +79,47 @@ def train(
     hidden: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Hidden dimensions. [default: 32; for files and documents by their number]"
+            min=1,
+            help="Hidden dimensions.",
+            show_default="32; for files and documents by their number",
         ),
     ] = None,
     layers: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Layers of the encoder. [default: 3; for files and documents by their number]",
+            help="Layers of the encoder.",
+            show_default="3; for files and documents by their number",
         ),
     ] = None,
     members: Annotated[
         int | None,
-        typer.Option(min=1, help="For files: networks to average. [default: by their size]"),
+        typer.Option(min=1, help="For files: networks to average.", show_default="by their size"),
     ] = None,
     activation: Annotated[
         str | None,
         typer.Option(
-            help="Of added values: abs, identity, softplus. "
-            "[default: abs; for files and documents identity]"
+            help="Of added values: abs, identity, softplus.",
+            show_default="abs; for files and documents identity",
         ),
     ] = None,
     recipe: Annotated[
         str | None,
         typer.Option(
-            help="fast, large, medium, small, tiny, or paper. "
-            "[default: fast; for files and documents by their number]"
+            help="fast, large, medium, small, tiny, or paper.",
+            show_default="fast; for files and documents by their number",
         ),
     ] = None,
     n_epochs: Annotated[
-        int | None, typer.Option("--epochs", help="[default: the recipe's]")
+        int | None,
+        typer.Option("--epochs", help="How often every set is read.", show_default="the recipe's"),
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="[default: the recipe's]")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Sets per step.", show_default="the recipe's")
+    ] = None,
     learning_rate: Annotated[
         str | None,
-        typer.Option(help="A number, or find: look for a good one. [default: the recipe's]"),
+        typer.Option(help="A number, or find: look for a good one.", show_default="the recipe's"),
     ] = None,
     patience: Annotated[
         int | None, typer.Option(help="Stop after so many epochs without a gain.")
@@ -165,7 +169,7 @@ def train(
         train_file(
             source,
             columns=columns(
-                source, set_column, target, features=features, categories=categories,
+                context, source, set_column, target, features=features, categories=categories,
                 order=order_column, group=group_column, weight=weight_column, missing=missing,
                 text=text_column,
             ),

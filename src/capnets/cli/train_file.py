@@ -89,12 +89,11 @@ def kind_of(source: str, columns: Columns | None, *, classify: bool) -> Any:
 
 
 def _names_classes(source: str, columns: Columns | None) -> bool:
-    if columns is None:
-        return False
+    from capnets.tables import npz_classes
     from capnets.tables.gather import names_classes
     from capnets.tables.sources import open_source
 
+    if columns is None:
+        return npz_classes(source) is not None
     table = open_source(source)
-    return len(columns.target) == 1 and (
-        columns.target[0] in table.names and names_classes(table, columns.target[0])
-    )
+    return all(t in table.names and names_classes(table, t) for t in columns.target)

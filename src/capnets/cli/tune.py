@@ -27,12 +27,24 @@ __all__ = ["add_to", "tune"]
 
 
 def tune(
+    context: typer.Context,
     file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the study and the run go.")],
-    trials: Annotated[int, typer.Option(help="How many, in all.")] = 30,
+    trials: Annotated[
+        int,
+        typer.Option(
+            help="How many, in all. With more than before it goes on, and replaces OUT/run "
+            "if it finds something better."
+        ),
+    ] = 30,
     workers: Annotated[int, typer.Option(help="Processes at the same time.")] = 1,
     storage: Annotated[
-        str | None, typer.Option(help="An Optuna storage URL. [default: SQLite in OUT]")
+        str | None,
+        typer.Option(help="An Optuna storage URL that many machines reach; else SQLite in OUT."),
+    ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(help="Its name in the storage; else one made from data and settings."),
     ] = None,
     models: Annotated[
         list[str] | None, typer.Option("--model", "-m", help="A network to try; repeat.")
@@ -56,7 +68,7 @@ def tune(
     from capnets.tune import tune as search
 
     meaning = columns(
-        file, set_column, target, features=features, categories=categories,
+        context, file, set_column, target, features=features, categories=categories,
         order=order_column, group=group_column, weight=weight_column, missing=missing,
         text=text_column,
     )  # fmt: skip
@@ -65,7 +77,8 @@ def tune(
     with Progress(console=console(stderr=True)) as bar:
         task = bar.add_task("trials", total=trials)
         run = search(
-            out, file, estimator, trials=trials, space=space, storage=storage, workers=workers,
+            out, file, estimator, trials=trials, space=space, storage=storage, study=study,
+            workers=workers,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     print_quality(run)

@@ -1,12 +1,6 @@
-"""Predictions and added values of all outputs, averaged over orders.
-
-The mean over orders of what an instance added sums, over a set, to the mean prediction: averaging
-keeps values additive.
-"""
+"""Predictions and added values of all outputs, averaged over orders."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from capnets import evaluate
 from capnets.explain.orders import Orders
@@ -23,24 +17,11 @@ def choose_orders(model: SetModel, count: int) -> Orders:
 
 def mean_prediction(model: SetModel, sets: Sets, orders: Orders) -> Array:
     """Sets x outputs."""
-    total = np.zeros((len(sets), model.outputs))
-    count = 0
-    for block in orders.blocks(sets):
-        for order in block:
-            prediction = evaluate.predict(model, sets.reorder(order))
-            total += prediction.reshape(total.shape)
-            count += 1
-    return total / count
+    found = orders.mean(sets, lambda read: evaluate.predict(model, read))
+    return found.reshape(len(sets), model.outputs)
 
 
 def mean_added_values(model: SetModel, sets: Sets, orders: Orders) -> Array:
     """Instances (as `sets.index` lists them) x outputs."""
-    total = np.zeros((len(sets.index), model.outputs))
-    starts = np.repeat(sets.offsets[:-1], sets.sizes)
-    count = 0
-    for block in orders.blocks(sets):
-        for order in block:
-            values = evaluate.added_values(model, sets.reorder(order))
-            total[starts + order] += values.reshape(total.shape)
-            count += 1
-    return total / count
+    found = orders.mean(sets, lambda read: evaluate.added_values(model, read), per_instance=True)
+    return found.reshape(len(sets.index), model.outputs)

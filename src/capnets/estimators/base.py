@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from capnets.errors import InputError, unknown
 from capnets.estimators.averaging import choose_orders, mean_added_values, mean_prediction
-from capnets.estimators.inputs import Given, fingerprint, labels_of, per_set, read, weighted
+from capnets.estimators.inputs import Given, fingerprint, read
+from capnets.estimators.per_set import labels_of, per_set, weighted
 from capnets.explain import Explanation
 from capnets.explain import added_values as explain_added_values
 from capnets.models import ModelSpec, SetModel
@@ -41,6 +42,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     recipe_: Recipe
     schema_: Schema | None
     n_features_in_: int
+    feature_names_in_: Array
     n_orders_: int
     seed_: int
     loss_: str
@@ -99,8 +101,10 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         y
             One label, or a row of labels, per set. May be left out if X has them: in `Sets`, or in
             target columns that were named. For a table also one per row, constant within a set.
+            What pandas has indexed by the names of the sets, or like the rows of the table, is
+            looked up by its index; all else is in the order of `set_ids`.
         sample_weight
-            One weight per set.
+            One weight per set, given in the same ways.
         """
         given = self._given(X, y)
         return self._learn(self._plan(given, y, sample_weight), given)
@@ -128,10 +132,9 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         sets = weighted(sets, *weights)
         sets.check_finite()
         preset = preset_for(len(sets), sets.in_features)
-        self.schema_ = given.schema
+        self.schema_ = self._schema(given)
         self.n_features_in_ = sets.in_features
-        if sets.feature_names is not None:
-            self.feature_names_in_ = np.array(sets.feature_names, dtype=object)
+        self._name_features(sets.feature_names)
         self.spec_ = self._spec(sets, outputs, preset, order=self._sorting(given))
         self.recipe_ = self._recipe(preset, given)
         self.n_orders_ = self._orders(preset, given)
@@ -139,6 +142,22 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.loss_ = loss
         self.fingerprint_ = fingerprint(sets)
         return sets
+
+    def _schema(self, given: Given) -> Schema | None:
+        """How later tables are read; their target may name the classes that y named here."""
+        schema = given.schema
+        if schema is None or schema.classes or len(schema.columns.target) != 1:
+            return schema
+        if not self.classifies or self.multilabel_:
+            return schema
+        return replace(schema, classes=tuple(self.classes_.tolist()))
+
+    def _name_features(self, names: Sequence[str] | None) -> None:
+        # scikit-learn has no attribute where there are no names, not even one of an earlier fit.
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _learn(
         self,
@@ -186,6 +205,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         names = given.sets.feature_names or ()
         if self.sort in names:
             return list(names).index(self.sort)
+        if given.schema is not None and self.sort in given.schema.numbers:
+            return given.schema.numbers[self.sort]
         if isinstance(self.sort, str) and self.sort != BY_WORTH:
             raise unknown("feature", self.sort, [BY_WORTH, *names])
         return self.sort
@@ -248,9 +269,12 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Using --------------------------------------------------------------------------------------
 
-    def _read(self, X: Any) -> Given:
+    def _read(self, X: Any, *, labels: bool = False) -> Given:
         check_is_fitted(self, "model_")
-        given = read(X, self.schema_ or self.columns)
+        schema = self.schema_
+        if schema is not None:  # what is predicted and measured knows neither groups nor weights
+            schema = replace(schema, columns=replace(schema.columns, group=None, weight=None))
+        given = read(X, schema or self.columns, labels=labels)
         if given.sets.in_features != self.n_features_in_:
             raise InputError(
                 f"X has {given.sets.in_features} features, but {type(self).__name__} "
@@ -262,6 +286,26 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         """Sets x outputs: amounts, or logits."""
         sets = self._read(X).sets
         return mean_prediction(self.model_, sets, choose_orders(self.model_, self.n_orders_))
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sets, Array, Array | None]:
+        """Sets, their labels as `predict` would give them, and weights: what `score` compares."""
+        given = self._read(X, labels=y is None)
+        labels = labels_of(y, given)
+        if self.classifies and y is None and given.classes is not None:
+            labels = np.array(given.classes)[labels.astype(np.int64)]
+        # What is measured counts every set alike, unless weights are given for it.
+        sets = replace(given.sets, y=None, weights=None)
+        if sample_weight is not None:
+            sets = weighted(sets, per_set(sample_weight, given, name="sample_weight"))
+        return sets, labels, sets.weights
+
+    def set_ids(self, X: Any) -> Array:
+        """The name of every set, in the order in which `predict` and `predict_proba` answer.
+
+        The sets of a table come as they first appear in it; those of a list as listed, numbered.
+        """
+        sets = self._read(X).sets
+        return np.arange(len(sets)) if sets.ids is None else np.asarray(sets.ids)
 
     def added_values(self, X: Any) -> Array:
         """What each instance adds, in the unit of the label (for classes: in logits).
@@ -308,6 +352,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             "fingerprint": self.fingerprint_,
             **about,
         }
+        if self.schema_ is None and hasattr(self, "feature_names_in_"):
+            data["feature_names"] = list(self.feature_names_in_)
         # As JSON gives it back, so that a run can be compared with what was recorded.
         data = json.loads(json.dumps(data))
         priors = tuple(prior.to_dict() for prior in self.priors or ())
@@ -333,8 +379,11 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         schema = data.get("schema")
         estimator.schema_ = None if schema is None else Schema.from_dict(schema)
-        if estimator.schema_ is not None:
+        if estimator.schema_ is None:
+            estimator._name_features(data.get("feature_names"))
+        else:
             estimator.columns = estimator.schema_.columns
+            estimator._name_features(estimator.schema_.feature_names)
         estimator.model_, estimator.spec_ = run.model, spec
         estimator.recipe_, estimator.seed_ = run.config.recipe, run.config.seed
         estimator.n_orders_, estimator.loss_ = data["orders"], run.config.loss

@@ -94,7 +94,7 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
                 "use activation='identity'"
             )
         numbers = self._learn_classes(labels, given)
-        # A schema numbers the classes of a table; class weights are told by their names.
+        # The classes of a table are numbered already; class weights are told by their names.
         named = labels if self.multilabel_ else self.classes_[numbers.astype(np.int64)]
         two = not self.multilabel_ and len(self.classes_) == 2
         loss = "logistic" if self.multilabel_ or two else "softmax"
@@ -115,20 +115,23 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
                 raise InputError("several labels at once are rows of 0 and 1; y has other values")
             constant = np.flatnonzero((labels == labels[0]).all(axis=0))
             if len(constant):
+                schema = None if table is None else table.schema
+                label = constant[0] if schema is None else repr(schema.columns.target[constant[0]])
                 raise InputError(
-                    f"label {constant[0]} has one class only; nothing can be learned from it"
+                    f"label {label} has one class only; nothing can be learned from it"
                 )
             self.classes_ = np.arange(labels.shape[1])
             return labels.astype(np.float64)
-        if table is not None and table.schema is not None and table.schema.classes is not None:
-            self.classes_ = np.array(table.native or table.schema.classes)
-            return labels.astype(np.float64)  # numbered as the schema numbers them
-        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        named = None if table is None else table.classes
+        if named is None:
+            self.classes_, numbers = np.unique(labels, return_inverse=True)
+        else:
+            self.classes_, numbers = np.array(named), labels  # numbered already
         if len(self.classes_) < 2:
             raise InputError(
                 f"y has one class only ({self.classes_[0]}); nothing can be learned from it"
             )
-        if labels.dtype.kind == "f" and (self.classes_ % 1 != 0).any():
+        if self.classes_.dtype.kind == "f" and (self.classes_ % 1 != 0).any():
             raise InputError(
                 f"y has fractions such as {self.classes_[self.classes_ % 1 != 0][0]}: these are "
                 "amounts, not classes; use SetRegressor"
@@ -169,12 +172,19 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         return shares
 
     def predict(self, X: Any) -> Array:
-        """The likeliest class of every set; rows of 0 and 1 for several labels at once."""
+        """The likeliest class of every set, in the order of `set_ids`.
+
+        Rows of 0 and 1 for several labels at once.
+        """
         shares = self.predict_proba(X)
         if self.multilabel_:
             return (shares > 0.5).astype(np.int64)
         chosen: Array = self.classes_[shares.argmax(axis=1)]
         return chosen
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of sets whose class (whose labels, all of them) is right; y as in `fit`."""
+        return float(super().score(*self._labelled(X, y, sample_weight)))
 
     def output_names(self) -> list[str]:
         """The classes; of two the second."""

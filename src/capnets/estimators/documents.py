@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,8 @@ class Sentences(Source):
         import pyarrow as pa
 
         assert columns.text is not None
-        self.source, self.text = source, columns.text
+        self.source, self.text, self.columns = source, columns.text, columns
+        self.untyped = source.untyped
         self.documents = columns.set == ROW
         self.name = f"{source.name} (sentence by sentence)" if self.documents else source.name
         self.rows = None if self.documents else source.rows
@@ -58,7 +59,12 @@ class Sentences(Source):
             raise InputError(f"{source.name}: column {self.text!r} holds {kind}, not text")
         self.vectors = [f"{self.text}[{k}]" for k in range(int(PARAMETERS["features"]))]
         fields = [*source.schema, *(pa.field(name, pa.float32()) for name in self.vectors)]
-        self.schema = pa.schema([*fields, pa.field(ROW, pa.int64())] if self.documents else fields)
+        fields += [pa.field(ROW, pa.int64())] if self.documents else []
+        self.schema = pa.schema(fields, metadata=source.schema.metadata)
+
+    def naming(self, columns: Collection[str]) -> Sentences:
+        """The same sentences, with these columns of the table as they are written."""
+        return Sentences(self.source.naming(columns), self.columns)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches with the given columns; sentences become vectors only if asked for."""

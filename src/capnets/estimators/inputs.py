@@ -1,9 +1,10 @@
-"""What estimators take as X and y, as `Sets`."""
+"""What estimators take as X, as `Sets`."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.estimators.documents import opened
 from capnets.sets import Array, Sets
-from capnets.tables import Columns, Schema, read_npz, read_table
-from capnets.tables.encode import as_text
+from capnets.tables import Columns, Schema, npz_classes, read_npz, read_table
+from capnets.tables.columns import ROW
 
-__all__ = ["Given", "fingerprint", "labels_of", "per_set", "read", "weighted"]
+__all__ = ["Given", "fingerprint", "read"]
 
 
 #: Instances that are looked at at once.
@@ -36,15 +37,40 @@ class Given:
         The group of every set, if a table has a column for it.
     rows
         Whether X was a table: then instances are rows, and results per instance follow its rows.
-    native
-        The classes as a frame holds them; a schema knows them as text.
+    classes
+        What the labels 0, 1, … stand for, if X names its classes.
+    index
+        What a frame calls its rows.
     """
 
     sets: Sets
     schema: Schema | None = None
     groups: Array | None = None
     rows: bool = False
-    native: tuple[Any, ...] | None = None
+    classes: tuple[Any, ...] | None = None
+    index: Any = None
+
+    @property
+    def documents(self) -> bool:
+        """Whether X was a table whose rows are sets, so that its rows name them."""
+        return self.schema is not None and self.schema.columns.set == ROW
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows the table has that a set may have several of."""
+        return len(self.sets.index) if self.rows and not self.documents else None
+
+    @property
+    def set_names(self) -> Any:
+        """What the sets are called; None where they have no names."""
+        return self.sets.ids if self.index is None or not self.documents else self.index
+
+    @property
+    def row_names(self) -> Any:
+        """What the rows are called; None where X has none."""
+        if self.n_rows is None:
+            return None
+        return range(self.n_rows) if self.index is None else self.index
 
     @property
     def order(self) -> str | None:
@@ -72,10 +98,11 @@ def read(
 
     With a folder the instances of a table are kept there instead of in memory.
     """
+    X = _known_table(X)
     if isinstance(X, Sets):
         given = Given(X)
     elif isinstance(X, str | Path) and Path(X).suffix == ".npz":
-        given = Given(read_npz(X, labels=labels))
+        given = Given(read_npz(X, labels=labels), classes=npz_classes(X) if labels else None)
     elif _is_table(X):
         if columns is None:
             raise InputError(
@@ -89,8 +116,10 @@ def read(
             opened(X, columns), columns,
             labels=labels and bool(target), classify=classify, folder=folder,
         )  # fmt: skip
-        native = _native(X, table.schema)
-        return Given(table.sets, table.schema, table.groups, rows=True, native=native)
+        return Given(
+            table.sets, table.schema, table.groups, rows=True,
+            classes=table.schema.classes, index=X.index if hasattr(X, "iloc") else None,
+        )  # fmt: skip
     else:
         given = Given(Sets.from_arrays(_arrays(X)))
     if not len(given.sets):
@@ -100,36 +129,6 @@ def read(
         raise InputError(f"set {empty[0]} has no instances; remove it")
     given.sets.check_finite()
     return given
-
-
-def labels_of(y: Any, given: Given) -> Array:
-    """Labels per set: those given, the target columns of the table, or the sets' own."""
-    if y is not None:
-        return per_set(y, given, name="y")
-    if given.sets.y is None:
-        raise InputError("y is missing: give one label per set, or name the target column")
-    return np.asarray(given.sets.y)
-
-
-def per_set(given_values: Any, given: Given, *, name: str) -> Array:
-    """One value (or row of values) per set; a table may also repeat it in every row of the set."""
-    values: Array = np.asarray(given_values)
-    sets = given.sets
-    if len(values) == len(sets):
-        return values
-    if not given.rows or len(values) != len(sets.index):
-        rows = f" or {len(sets.index)} (one per row)" if given.rows else ""
-        raise InputError(
-            f"{name} has {len(values)} entries; {len(sets)} (one per set){rows} needed"
-        )
-    listed = values[sets.index]
-    first: Array = listed[sets.offsets[:-1]]
-    varies = listed != np.repeat(first, sets.sizes, axis=0)
-    if varies.any():
-        k = int(np.searchsorted(sets.offsets, np.argwhere(varies)[0][0], "right")) - 1
-        owner = k if sets.ids is None else sets.ids[k]
-        raise InputError(f"{name} varies within set {owner!s}; it must be constant within a set")
-    return first
 
 
 def fingerprint(sets: Sets) -> str:
@@ -142,28 +141,24 @@ def fingerprint(sets: Sets) -> str:
     return digest.hexdigest()
 
 
-def weighted(sets: Sets, *weights: Array | None) -> Sets:
-    """The sets with the product of their own weights and the given ones."""
-    product = None if sets.weights is None else np.asarray(sets.weights, dtype=np.float64)
-    for extra in weights:
-        if extra is not None:
-            product = np.asarray(extra, dtype=np.float64) * (1.0 if product is None else product)
-    if product is None:
-        return sets
-    if (product < 0).any() or not product.sum() > 0:
-        raise InputError("weights must not be negative, and some must be above 0")
-    # Mean 1, so that a weight changes what counts and not how fast is learned.
-    return replace(sets, weights=(product / product.mean()).astype(np.float32))
+def _known_table(X: Any) -> Any:
+    """X, a table in one of the forms that `read_table` knows; refused in others."""
+    if isinstance(X, str | Path) and not Path(X).exists():
+        raise InputError(f"{X}: there is no such file")
+    if hasattr(X, "columns") and hasattr(X, "dtypes") and not hasattr(X, "iloc"):
+        raise InputError(
+            f"X is a {type(X).__name__} that pandas did not make; "
+            "give a pandas frame (X.to_pandas()) or an Arrow table (X.to_arrow())"
+        )
+    if not type(X).__module__.startswith("pyarrow"):
+        return X
+    import pyarrow as pa
 
-
-def _native(X: Any, schema: Schema) -> tuple[Any, ...] | None:
-    if schema.classes is None or not hasattr(X, "dtypes"):
-        return None
-    target = schema.columns.target[0]
-    if target not in X.columns:
-        return None
-    values = {as_text(v): v for v in X[target].unique()}
-    return tuple(values[c] for c in schema.classes) if set(schema.classes) <= set(values) else None
+    if isinstance(X, pa.RecordBatch):
+        return pa.Table.from_batches([X])
+    if not isinstance(X, pa.Table):
+        raise InputError(f"X is a pyarrow {type(X).__name__}; give a Table or a RecordBatch")
+    return X
 
 
 def _is_table(X: Any) -> bool:
@@ -177,9 +172,24 @@ def _arrays(X: Any) -> list[Any]:
             f"X has shape {X.shape}; expected a list with one 2-D array (instances x features) per "
             "set, or an array of sets x instances x features"
         )
+    if isinstance(X, Mapping):
+        raise InputError(
+            f"X is a {type(X).__name__}; give its arrays as a list, list(X.values()), "
+            "or its columns as a table, pandas.DataFrame(X)"
+        )
     try:
-        return list(X)
+        arrays = list(X)
     except TypeError as error:
         raise InputError(
             f"X is a {type(X).__name__}; expected a list of 2-D arrays, Sets, or a table"
+        ) from error
+    return [_array(x, k) for k, x in enumerate(arrays)]
+
+
+def _array(x: Any, k: int) -> Array:
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError, RuntimeError) as error:  # lists of unequal lengths, and others
+        raise InputError(
+            f"set {k} is a {type(x).__name__} that is no array of instances x features: {error}"
         ) from error

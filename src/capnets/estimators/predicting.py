@@ -42,12 +42,14 @@ def predict_table(
     force: bool = False,
     progress: Progress | None = None,
 ) -> int:
-    """Write predictions to a Parquet file; returns the number of sets.
+    """Write predictions to a Parquet or CSV file; returns the number of sets.
 
     One row per instance, set after set in the order in which they are read: `set`, `row` (in the
     table, from 0; where rows are documents, the sentence in all of them), `prediction` of its set,
-    and `added_value`. Over a set added values sum to the prediction; for classes to the logit, and
-    then there is a `probability` per class too.
+    and `added_value`. Over a set added values sum to the prediction. For classes there is a
+    `probability_…` of each, and added values sum to the logit of the class in their name,
+    `added_value_…` (of two classes, of the second). With several targets every column has the name
+    of one.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def predict_table(
     table
         What to predict; labels are not needed.
     out
-        The file to write; it appears when it is complete.
+        The file to write, .parquet or .csv; it appears when it is complete.
     scratch
         A folder for the instances while they are being predicted; by default a temporary one.
     force
@@ -65,12 +67,15 @@ def predict_table(
         Called with the sets done and the number of sets.
     """
     out = Path(out)
+    if out.suffix not in WRITERS:
+        raise InputError(f"{out}: predictions are written as {' or '.join(WRITERS)}")
     if out.exists() and not force:
         raise InputError(f"{out} exists; choose another file, or replace it with --force")
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         pieces, total = _pieces(estimator, table, Path(folder) / "sets")
         with writing(out) as path:
-            _write(estimator, pieces, path, lambda done: progress and progress(done, total))
+            write = WRITERS[out.suffix]
+            _write(estimator, pieces, path, write, lambda done: progress and progress(done, total))
     return total
 
 
@@ -78,23 +83,38 @@ def _write(
     estimator: SetRegressor | SetClassifier,
     pieces: Iterator[tuple[Sets, Array]],
     path: Path,
+    make_writer: Callable[[Path, Any], Any],
     progress: Callable[[int], Any],
 ) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     writer = None
     done = 0
     try:
         for sets, rows in pieces:
             columns = pa.table(_columns(estimator, sets, rows))
-            writer = writer or pq.ParquetWriter(path, columns.schema)
+            writer = writer or make_writer(path, columns.schema)
             writer.write_table(columns)
             done += len(sets)
             progress(done)
     finally:
         if writer is not None:
             writer.close()
+
+
+def _parquet(path: Path, schema: Any) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(path, schema)
+
+
+def _csv(path: Path, schema: Any) -> Any:
+    import pyarrow.csv
+
+    return pyarrow.csv.CSVWriter(path, schema)
+
+
+WRITERS = {".parquet": _parquet, ".csv": _csv}
 
 
 def _pieces(
@@ -143,13 +163,18 @@ def _columns(estimator: SetRegressor | SetClassifier, sets: Sets, rows: Array) -
     names = [f"_{n}" for n in estimator.output_names()]
     if isinstance(estimator, SetClassifier):
         shares = estimator.link(raw)
-        if not estimator.multilabel_:
+        classes = names if estimator.multilabel_ else [f"_{c}" for c in estimator.classes_]
+        if estimator.multilabel_:
+            for k, name in enumerate(names):
+                columns[f"prediction{name}"] = (shares[owners, k] > 0.5).astype(np.int8)
+        else:
             columns["prediction"] = estimator.classes_[shares.argmax(axis=1)][owners]
-        for k, label in enumerate(estimator.classes_):
-            columns[f"probability_{label}"] = shares[owners, k].astype(np.float32)
+        for k, name in enumerate(classes):
+            columns[f"probability{name}"] = shares[owners, k].astype(np.float32)
     else:
-        for k, name in enumerate(names if len(names) > 1 else [""]):
+        names = names if len(names) > 1 else [""]
+        for k, name in enumerate(names):
             columns[f"prediction{name}"] = raw[owners, k].astype(np.float32)
-    for k, name in enumerate(names if values.shape[1] > 1 else [""]):
+    for k, name in enumerate(names):
         columns[f"added_value{name}"] = values[:, k].astype(np.float32)
     return columns

@@ -72,6 +72,13 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
     """
 
     def _targets(self, labels: Array, given: Given | None) -> tuple[Array, str, int, Array | None]:
+        if given is not None and given.classes is not None:
+            where = "y" if given.schema is None else f"column {given.schema.columns.target[0]!r}"
+            shown = ", ".join(map(str, given.classes[:5]))
+            raise InputError(
+                f"{where} names classes ({shown}), not amounts; use SetClassifier, "
+                "or turn them into numbers"
+            )
         try:
             labels = labels.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -83,9 +90,13 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         return labels, "squared", self.n_outputs_, None
 
     def predict(self, X: Any) -> Array:
-        """One prediction per set (a row of them where y had rows)."""
+        """One prediction per set, in the order of `set_ids` (a row of them where y had rows)."""
         raw = self._raw(X)
         return raw[:, 0] if self.flat_ else raw
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R² over sets (its mean over the outputs); y and weights as in `fit`."""
+        return float(super().score(*self._labelled(X, y, sample_weight)))
 
     def _labels(self) -> Any:
         return {"flat": self.flat_}

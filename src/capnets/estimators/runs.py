@@ -14,13 +14,14 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.classification import SetClassifier
-from capnets.estimators.inputs import Given, read
+from capnets.estimators.inputs import Given
 from capnets.estimators.quality import quality
 from capnets.estimators.regression import SetRegressor
 from capnets.models import parameters
 from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tables import hold_out
+from capnets.tables.encode import as_text
 
 __all__ = ["TEST_SHARE", "evaluate_run", "held_out", "load_estimator", "train_run"]
 
@@ -108,14 +109,9 @@ def load_estimator(folder: str | Path) -> SetRegressor | SetClassifier:
 def evaluate_run(folder: str | Path, X: Any) -> dict[str, float]:
     """The quality of a run on a labelled table."""
     estimator = load_estimator(folder)
-    given = read(X, estimator.schema_ or estimator.columns, labels=True)
+    given = estimator._read(X, labels=True)
     if given.sets.y is None:
         raise InputError(f"{X} has no labels to compare with")
-    if given.sets.in_features != estimator.n_features_in_:
-        raise InputError(
-            f"{X} has {given.sets.in_features} features, but the run was trained with "
-            f"{estimator.n_features_in_}"
-        )
     return quality(estimator, _numbered(estimator, given))
 
 
@@ -125,10 +121,13 @@ def _numbered(estimator: SetEstimator, given: Given) -> Sets:
     if not isinstance(estimator, SetClassifier) or given.schema or estimator.multilabel_:
         return sets
     y = np.asarray(sets.y).reshape(len(sets))
+    if given.classes is not None:
+        y = np.array(given.classes)[y.astype(np.int64)]
     strange = ~np.isin(y, estimator.classes_)
     if strange.any():
+        label = as_text(y[strange][0].item())
         raise InputError(
-            f"set {int(np.argmax(strange))} has the label {y[strange][0]:g}, no known class "
+            f"set {int(np.argmax(strange))} has the label {label}, no known class "
             f"({', '.join(map(str, estimator.classes_))})"
         )
     return replace(sets, y=np.searchsorted(estimator.classes_, y).astype(np.float32))

@@ -8,7 +8,7 @@ their seed instead of being stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from itertools import count, permutations
 from typing import Any, Self
@@ -137,6 +137,23 @@ class Orders:
                 order = next(draw)
                 paired = self.antithetic and done + 1 < self.count
                 yield [order, reverse(order, sizes)] if paired else [order]
+
+    def mean(
+        self, sets: Sets, answer: Callable[[Sets], Array], *, per_instance: bool = False
+    ) -> Array:
+        """The mean over these orders of an answer that has one row per set, or per instance.
+
+        Means of added values sum to the mean prediction: averaging keeps values additive.
+        """
+        starts = np.repeat(sets.offsets[:-1], sets.sizes)
+        total, passes = np.zeros(()), 0
+        for order in (order for block in self.blocks(sets) for order in block):
+            found = np.asarray(answer(sets.reorder(order)), dtype=np.float64)
+            if per_instance:  # back to where the instances stand
+                read, found = found, np.empty_like(found)
+                found[starts + order] = read
+            total, passes = total + found, passes + 1
+        return total / passes
 
     def __str__(self) -> str:
         if self.kind == "listed":

@@ -11,6 +11,7 @@ import numpy as np
 
 from capnets.batches import Batches
 from capnets.errors import InputError
+from capnets.explain.orders import as_orders
 from capnets.export.session import check_shape, open_graph
 from capnets.models.base import SetModel
 from capnets.runs import Run
@@ -79,23 +80,34 @@ class Engine:
             self._sessions[name] = session
         return self._sessions[name]
 
-    def predict(self, sets: Sets | Sequence[Any]) -> Array:
+    def predict(self, sets: Sets | Sequence[Any], *, orders: int | None = None) -> Array:
         """One prediction per set; a row of them where the network has several outputs.
 
         Parameters
         ----------
         sets
             Sets, or a list with one array (instances x features) per set.
+        orders
+            The mean over so many random orders, as estimators predict (the card says over how
+            many); None reads instances as they stand.
         """
         sets = self._check(sets)
+        if orders is not None:
+            return as_orders(orders).mean(sets, self.predict).astype(np.float32)
         out = np.empty((len(sets), self.outputs), dtype=np.float32)
         for chosen, prediction, _ in self._answers("sets" if self.additive else "predict", sets):
             out[chosen] = prediction
         return out[:, 0] if self.outputs == 1 else out
 
-    def added_values(self, sets: Sets | Sequence[Any]) -> Array:
-        """What each instance adds to those before it, set after set, as `sets.index` lists them."""
+    def added_values(self, sets: Sets | Sequence[Any], *, orders: int | None = None) -> Array:
+        """What each instance adds to those before it, set after set, as `sets.index` lists them.
+
+        With a number of orders: their mean over so many random ones.
+        """
         sets = self._check(sets)
+        if orders is not None:
+            mean = as_orders(orders).mean(sets, self.added_values, per_instance=True)
+            return mean.astype(np.float32)
         out = np.empty((len(sets.index), self.outputs), dtype=np.float32)
         for chosen, _, values in self._answers("sets", sets):
             place = np.arange(values.shape[1])

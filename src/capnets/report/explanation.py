@@ -10,7 +10,7 @@ import numpy as np
 
 from capnets.errors import InputError, unknown
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.estimators.averaging import choose_orders
+from capnets.estimators.averaging import choose_orders, mean_prediction
 from capnets.estimators.documents import opened
 from capnets.estimators.inputs import read
 from capnets.estimators.runs import load_estimator
@@ -46,12 +46,16 @@ class Explained:
         What the instances look like.
     title, about
         What the page is called, and where it comes from.
+    output, probabilities
+        For classes: the one that values speak of, and its probability in every set.
     """
 
     explanation: Explanation
     look: Look
     title: str
     about: str
+    output: str | None = None
+    probabilities: Array | None = None
 
     def page(self) -> str:
         """The HTML page."""
@@ -63,12 +67,11 @@ class Explained:
         frame = frame.rename(columns={"value": "added_value"}).drop(
             columns="label", errors="ignore"
         )
-        named = isinstance(self.look, Texts) or self.look.names is not None
         answer = []
         for k in range(len(self.explanation)):
             own = self.explanation.stretch(k)
             instances = [
-                {**({"name": self.look.label(place)} if named else {}), **numbers}
+                self._looks(place) | numbers
                 for place, numbers in enumerate(frame[own].to_dict("records"), own.start)
             ]
             labels = self.explanation.labels
@@ -77,10 +80,26 @@ class Explained:
                     "set": self.explanation.name(k),
                     "prediction": float(self.explanation.predictions[k]),
                     **({} if labels is None else {"label": float(labels[k])}),
+                    **self._chance(k),
                     "instances": instances,
                 }
             )
         return answer
+
+    def _looks(self, place: int) -> dict[str, Any]:
+        """What an instance is called, and its features if it is a row of a table."""
+        look = self.look
+        named = isinstance(look, Texts) or look.names is not None
+        about: dict[str, Any] = {"name": look.label(place)} if named else {}
+        if isinstance(look, Features):
+            row = look.table[place].tolist()
+            about["features"] = dict(zip(look.columns, row, strict=True))
+        return about
+
+    def _chance(self, k: int) -> dict[str, Any]:
+        if self.probabilities is None:
+            return {}
+        return {"class": self.output, "probability": float(self.probabilities[k])}
 
 
 def explain_run(
@@ -139,13 +158,29 @@ def explain_run(
     if averaged.kind == "random":
         averaged = replace(averaged, seed=seed)
     found = _explain(estimator.model_, chosen, method, orders, averaged, seed, output=number)
-    target = "" if number is None else f" to {names[number]}"
-    unit = ", values in logits" if isinstance(estimator, SetClassifier) else ""
-    return Explained(
+    explained = Explained(
         _named(found, sets) if chosen.ids is None else found,
         _look(chosen, str(file), show, estimator.schema_),
-        f"What each instance adds{target}",
-        f"{Path(file).name}, network {run.config.model.name}{unit}",
+        "What each instance adds" + ("" if number is None else f" to {names[number]}"),
+        f"{Path(file).name}, network {run.config.model.name}",
+    )
+    if isinstance(estimator, SetClassifier):
+        return _of_class(explained, estimator, chosen, names[number or 0], number or 0)
+    return explained
+
+
+def _of_class(
+    explained: Explained, estimator: SetClassifier, sets: Sets, name: str, number: int
+) -> Explained:
+    """The same, saying of which class values and sums speak: of two classes, of the second."""
+    chances = estimator.link(mean_prediction(estimator.model_, sets, explained.explanation.orders))
+    two = estimator.spec_.outputs < chances.shape[1]  # one logit for two classes
+    return replace(
+        explained,
+        title=f"What each instance adds to {name}",
+        about=f"{explained.about}, values in logits of {name}",
+        output=name,
+        probabilities=chances[:, number + two],
     )
 
 
@@ -216,6 +251,6 @@ def _column(source: Source, column: str, rows: Array) -> tuple[str, ...]:
     if column not in source.names:
         raise unknown("column", column, source.names)
     texts: list[Any] = []
-    for batch in source.batches([column]):
+    for batch in source.naming([column]).batches([column]):
         texts += batch.column(0).to_pylist()
     return tuple("" if texts[r] is None else str(texts[r]) for r in rows)

@@ -2,7 +2,9 @@
 
 from capnets.tables.columns import Columns, Feature, Schema
 from capnets.tables.gather import Table, read_table
-from capnets.tables.npz import read_npz
+from capnets.tables.npz import npz_classes, read_npz
 from capnets.tables.split import hold_out
 
-__all__ = ["Columns", "Feature", "Schema", "Table", "hold_out", "read_npz", "read_table"]
+__all__ = [
+    "Columns", "Feature", "Schema", "Table", "hold_out", "npz_classes", "read_npz", "read_table",
+]  # fmt: skip

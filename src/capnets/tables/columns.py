@@ -1,12 +1,14 @@
 """What the columns of an instance table mean, and how they become numbers.
 
 `Columns` is what a user says; `Schema` is what was learned from the training table (the features
-that the patterns stood for, their categories, what fills a gap, the names of the classes). A schema
-is recorded with the run, so that every later table is read in exactly the same way.
+that the patterns stood for, their categories and offsets, what fills a gap, the classes). A schema
+is recorded with the run, so that every later table is read in exactly the same way. It is learned
+from all rows of that table, before any of its sets are held out for validation or test.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Self
@@ -31,9 +33,11 @@ class Columns(Record):
         Says to which set an instance belongs. The rows of a set need not stand together. May be
         left out where rows are documents (see `text`).
     target
-        What is to be predicted; constant within a set.
+        What is to be predicted; constant within a set. Several are as many amounts or, for a
+        classifier, as many labels of 0 and 1.
     features
-        Names or patterns (`atom_*`); by default every column that has no other meaning.
+        Names or patterns (`atom_*`); by default every column that has no other meaning. A pattern
+        never means the index that a frame was stored with.
     categories
         Names or patterns of features that are categories, also where they look like numbers.
         Booleans and Arrow or pandas categories always are.
@@ -44,8 +48,9 @@ class Columns(Record):
     weight
         The weight of a set in training; constant within a set.
     missing
-        `refuse`, or what fills a gap in a number: the `mean` of the training instances, or `zero`.
-        Unless refused, a missing or unseen category belongs to none of the known ones.
+        `refuse`, or what fills a gap in a number: `zero`, or the `mean` of all rows of the table
+        that the schema is learned from, those of sets that are held out later included. Unless
+        refused, a missing or unseen category belongs to none of the known ones.
     text
         A column of text, for estimators: sentences become vectors. With a set column every row is
         one sentence; without, a row is a document and its sentences are the set. Other columns are
@@ -72,14 +77,18 @@ class Columns(Record):
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         if self.missing not in MISSING:
             raise unknown("rule for missing values", self.missing, MISSING)
-        named = [self.set, *self.target, *filter(None, (self.order, self.group, self.text))]
+        others = (self.order, self.group, self.weight, self.text)
+        named = [self.set, *self.target, *filter(None, others)]
         for name in named:
             if named.count(name) > 1 and name != self.order:
                 raise InputError(f"column {name!r} is given two meanings; name another column")
 
-    def choose(self, names: list[str], *, where: str) -> list[str]:
-        """The feature columns among the names, in order; a pattern without any is an error."""
-        taken = {self.set, *self.target, self.order, self.group, self.weight, self.text}
+    def choose(self, names: list[str], *, where: str, index: Iterable[str] = ()) -> list[str]:
+        """The feature columns among the names, in order; a pattern without any is an error.
+
+        Columns of a stored `index` are features only if they are named.
+        """
+        taken = {self.set, *self.target, self.order, self.group, self.weight, self.text, *index}
         vectors = [n for n in names if self.text is not None and n.startswith(f"{self.text}[")]
         chosen: dict[str, None] = dict.fromkeys(vectors)
         for pattern in () if vectors and self.features == ("*",) else self.features:
@@ -100,18 +109,35 @@ class Columns(Record):
 
 @dataclass(frozen=True)
 class Feature(Record):
-    """A feature column: a number with what fills its gaps, or a category with known values."""
+    """A feature column: a number, or a category with known values.
+
+    Parameters
+    ----------
+    name
+        The column.
+    categories
+        The known values; None for a number.
+    fill
+        What stands for a missing number; None where it is refused.
+    offset
+        What is taken off the number while it still has 64 bits. It is not 0 only where 32 bits
+        would not tell the column's values apart: times in seconds, projected coordinates.
+    """
 
     name: str
     categories: tuple[str, ...] | None = None
     fill: float | None = None
+    offset: float = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The numbers that the column becomes: itself, or one per category."""
-        if self.categories is None:
+        """The numbers that the column becomes: itself (less its offset), or one per category."""
+        if self.categories is not None:
+            return tuple(f"{self.name}={c}" for c in self.categories)
+        if not self.offset:
             return (self.name,)
-        return tuple(f"{self.name}={c}" for c in self.categories)
+        amount = str(abs(self.offset)).removesuffix(".0")
+        return (f"{self.name}{'-' if self.offset > 0 else '+'}{amount}",)
 
 
 @dataclass(frozen=True)
@@ -125,17 +151,29 @@ class Schema(Record):
     features
         Every feature column, in order.
     classes
-        The names of the classes of a target that is not an amount; class k is output k.
+        The classes of a target that is not an amount, rising, as the table has them: whole
+        numbers, Booleans or text. Class k is output k.
     """
 
     columns: Columns
     features: tuple[Feature, ...]
-    classes: tuple[str, ...] | None = None
+    classes: tuple[str | int, ...] | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """One name per number that a network sees."""
         return tuple(name for feature in self.features for name in feature.names)
+
+    @property
+    def feature_columns(self) -> tuple[str, ...]:
+        """The column that each number comes from."""
+        return tuple(feature.name for feature in self.features for _ in feature.names)
+
+    @property
+    def numbers(self) -> dict[Any, int]:
+        """Where the columns that are numbers stand among all that a network sees."""
+        columns = self.feature_columns
+        return {f.name: columns.index(f.name) for f in self.features if f.categories is None}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

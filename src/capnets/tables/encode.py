@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor, isfinite, log10
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,24 @@ from capnets.sets import Array
 from capnets.tables.columns import Columns, Feature, Schema, matches, missing_column
 from capnets.tables.sources import Source
 
-__all__ = ["Encoder", "as_text", "learn_schema", "number_column", "text_column"]
+__all__ = [
+    "Encoder", "as_meant", "as_text", "check_amounts", "check_plain", "distinct_values",
+    "learn_schema", "number_column", "text_column",
+]  # fmt: skip
 
 #: A column with more values than this is a name, not a category.
 MOST_CATEGORIES = 256
+#: A column this many times larger than its range gets an offset: of 24 bits 14 are left otherwise.
+FAR = 2**10
+#: A network keeps to the rule that it was trained with.
+RULE = "It is chosen when the network is trained: --missing mean or zero, Columns(missing=…)."
 
 
 def learn_schema(source: Source, columns: Columns) -> Schema:
-    """Which columns are features, and the categories of those that are categories.
+    """Which columns are features, the categories of some and the offsets of others.
 
-    Only the columns of categories are read. What fills a gap is learned later, with the numbers.
+    Only columns of categories and of 64-bit numbers are read. What fills a gap is learned later,
+    with the numbers.
     """
     names = source.names
     if columns.text is not None and f"{columns.text}[0]" not in names:
@@ -34,14 +43,21 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
     for pattern in columns.categories:
         if not any(matches(n, pattern) for n in names):
             raise missing_column(pattern, names, where=source.name)
-    chosen = columns.choose(names, where=source.name)
+    chosen = columns.choose(names, where=source.name, index=source.index)
     types = dict(zip(names, source.schema.types, strict=True))
     categories = [n for n in chosen if columns.is_category(n) or _is_category(types[n])]
+    check_plain(source, chosen)
     for name in chosen:
         if name not in categories and not _is_number(types[name]):
             raise _not_a_number(source, name)
-    seen = _values(source, categories)
-    features = tuple(Feature(n, categories=seen.get(n)) for n in chosen)
+    numbers = [n for n in chosen if n not in categories and _is_wide(types[n])]
+    seen, ranges = _look_through(source.naming(categories), categories, numbers)
+    features = tuple(
+        Feature(n, categories=seen[n])
+        if n in seen
+        else Feature(n, offset=ranges[n].offset() if n in ranges else 0.0)
+        for n in chosen
+    )
     return Schema(columns, features)
 
 
@@ -76,7 +92,7 @@ class Encoder:
             for feature in self.schema.features:
                 column = batch.column(feature.name)
                 if feature.categories is None:
-                    out[:, place] = number_column(column)
+                    out[:, place] = number_column(column) - feature.offset
                 else:
                     self._categories(feature, column, out[:, place:], row)
                 place += len(feature.names)
@@ -86,7 +102,7 @@ class Encoder:
     def _categories(self, feature: Feature, column: Any, out: Array, row: int) -> None:
         assert feature.categories is not None
         places = {c: k for k, c in enumerate(feature.categories)}
-        values, codes = text_column(column)
+        values, codes = text_column(column, self.source)
         known = np.array([places.get(v, -1) for v in values] + [-1])
         where = known[codes]
         unseen = np.flatnonzero(where < 0)
@@ -98,7 +114,7 @@ class Encoder:
             raise InputError(
                 f"{self.source.name}, row {row + first} (from 0), column {feature.name!r}: {what}; "
                 f"known are {', '.join(feature.categories[:20])}. "
-                "A rule for missing values ('mean' or 'zero') treats it as none of them."
+                f"With a rule for missing values it is none of them. {RULE}"
             )
         rows = np.flatnonzero(where >= 0)
         out[rows, where[rows]] = 1.0
@@ -111,8 +127,9 @@ class Encoder:
         if not refused.any():
             return
         r, c = (int(k) for k in np.argwhere(refused)[0])
-        name = self.schema.feature_names[c]
+        name = self.schema.feature_columns[c]
         owner = batch.column(self.schema.columns.set)[r].as_py()
+        owner = as_meant(owner) if self.source.untyped else owner
         where = f"{self.source.name}, row {row + r} (from 0, of set {owner!r}), column {name!r}"
         if np.isinf(block[r, c]):
             raise InputError(
@@ -120,8 +137,7 @@ class Encoder:
                 "(or too large for 32 bits); correct or drop it"
             )
         raise InputError(
-            f"{where}: no value. Fill or drop it, or choose a rule for missing values "
-            "('mean' or 'zero')."
+            f"{where}: no value. Fill or drop it, or use a rule for missing values. {RULE}"
         )
 
 
@@ -141,33 +157,89 @@ def number_column(column: Any) -> Array:
     return numbers
 
 
-def text_column(column: Any) -> tuple[list[str], Array]:
-    """The distinct values of a column as text, and which of them each row has (-1: none)."""
+def distinct_values(column: Any, source: Source) -> tuple[list[Any], Array]:
+    """The distinct values of a column, and which of them each row has (-1: none)."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     indices = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return [as_text(v) for v in column.dictionary.to_pylist()], indices
+    values = column.dictionary.to_pylist()
+    return [as_meant(v) for v in values] if source.untyped else values, indices
+
+
+def text_column(column: Any, source: Source) -> tuple[list[str], Array]:
+    """The distinct values of a column as text, and which of them each row has (-1: none)."""
+    values, codes = distinct_values(column, source)
+    return [as_text(v) for v in values], codes
 
 
 def as_text(value: Any) -> str:
-    """What a category or a class is called: 2.0 is 2, for CSV and gaps make fractions."""
+    """What a category or a class is called: 2.0 is 2, for gaps make fractions of whole numbers."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _values(source: Source, names: list[str]) -> dict[str, tuple[str, ...]]:
-    seen: dict[str, set[str]] = {n: set() for n in names}
-    for batch in source.batches(names) if names else ():
-        for name in names:
-            values, codes = text_column(batch.column(name))
-            seen[name] |= {values[k] for k in np.unique(codes) if k >= 0}
-            if len(seen[name]) > MOST_CATEGORIES:
+def as_meant(value: Any) -> Any:
+    """Text as the number that is written so, if there is one: 1 is a number, 0001 a name."""
+    for kind in (int, float) if isinstance(value, str) else ():
+        try:
+            number = kind(value)
+        except ValueError:
+            continue
+        if isfinite(number) and str(number) == value:
+            return number
+    return value
+
+
+class _Range:
+    """What is to be known about a column of numbers before they are cut to 32 bits."""
+
+    def __init__(self) -> None:
+        self.low, self.high, self.exact = np.inf, -np.inf, True
+
+    def add(self, numbers: Array) -> None:
+        numbers = numbers[np.isfinite(numbers)]
+        if len(numbers):
+            self.low = min(self.low, float(numbers.min()))
+            self.high = max(self.high, float(numbers.max()))
+            with np.errstate(over="ignore"):
+                self.exact = self.exact and bool((numbers.astype(np.float32) == numbers).all())
+
+    def offset(self) -> float:
+        """A round number in or near the range, if 32 bits would not tell the values apart."""
+        width = self.high - self.low
+        far = width > 0 and max(abs(self.low), abs(self.high)) > FAR * width
+        if self.exact or not far:
+            return 0.0
+        return round(self.low + width / 2, -floor(log10(width)))
+
+
+def _look_through(
+    source: Source, categories: list[str], numbers: list[str]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, _Range]]:
+    """The values of categories and the ranges of numbers."""
+    seen: dict[str, set[str]] = {n: set() for n in categories}
+    ranges = {n: _Range() for n in numbers}
+    for batch in source.batches([*categories, *numbers]) if categories or numbers else ():
+        for name, reach in ranges.items():
+            reach.add(number_column(batch.column(name)))
+        for name, found in seen.items():
+            values, codes = text_column(batch.column(name), source)
+            found |= {values[k] for k in np.unique(codes) if k >= 0}
+            if len(found) > MOST_CATEGORIES:
                 raise InputError(
                     f"{source.name}, column {name!r}: more than {MOST_CATEGORIES} categories; "
                     "is it a name? Leave it out of the features."
                 )
-    return {n: tuple(sorted(v)) for n, v in seen.items()}
+    return {n: tuple(sorted(v)) for n, v in seen.items()}, ranges
+
+
+def _is_wide(kind: Any) -> bool:
+    """Whether numbers of this type may lose digits in 32 bits."""
+    import pyarrow as pa
+
+    narrow = (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.null())
+    return kind not in narrow
 
 
 def _is_number(kind: Any) -> bool:
@@ -183,21 +255,71 @@ def _is_category(kind: Any) -> bool:
     return bool(pa.types.is_dictionary(kind) or pa.types.is_boolean(kind))
 
 
+def check_plain(source: Source, names: list[str]) -> None:
+    """Refuse columns whose entries are lists or records."""
+    import pyarrow as pa
+
+    for name in names:
+        kind = source.schema.field(name).type
+        if pa.types.is_nested(kind):
+            raise InputError(
+                f"{source.name}: column {name!r} holds {_words(kind)} where one value belongs; "
+                "make a column of each entry, or leave it out"
+            )
+
+
+def check_amounts(source: Source, name: str) -> None:
+    """Refuse a column that is to tell an amount per set and holds something else."""
+    import pyarrow as pa
+
+    kind = source.schema.field(name).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (_is_number(kind) or pa.types.is_boolean(kind)):
+        raise InputError(
+            f"{source.name}, column {name!r} holds {_words(kind)} where numbers belong; "
+            "turn it into numbers, or name another column"
+        )
+
+
 def _not_a_number(source: Source, name: str) -> InputError:
-    example = ""
+    import pyarrow as pa
+
+    kind = source.schema.field(name).type
+    if pa.types.is_temporal(kind):
+        advice = "turn them into numbers (days since some day, the hour, the weekday)"
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        advice = "name it among the categories, correct it"
+    else:
+        advice = "turn it into numbers"
+    return InputError(
+        f"{source.name}: column {name!r} holds {_words(kind)} where numbers belong"
+        f"{_example(source, name)}; {advice}, or choose the features without it"
+    )
+
+
+def _words(kind: Any) -> str:
+    """What a column of this type holds, in a message."""
+    import pyarrow as pa
+
+    t = pa.types
+    if t.is_string(kind) or t.is_large_string(kind):
+        return "text"
+    if t.is_temporal(kind):
+        return f"dates or times ({kind})"
+    if t.is_nested(kind):
+        return f"lists or records ({kind})"
+    return str(kind)
+
+
+def _example(source: Source, name: str) -> str:
+    """A row that holds text which is no number, and what it holds."""
     row = 0
     for batch in source.batches([name]):
         for k, value in enumerate(batch.column(0).to_pylist()):
             try:
-                float(value)
-            except (TypeError, ValueError):
-                if value is not None:
-                    example = f" (row {row + k} from 0 holds {value!r})"
-                    break
+                float(value if isinstance(value, str) else 0)
+            except ValueError:
+                return f" (row {row + k} from 0 holds {value!r})"
         row += len(batch)
-        if example:
-            break
-    return InputError(
-        f"{source.name}: column {name!r} holds text where numbers belong{example}; "
-        "name it among the categories, choose the features without it, or correct it"
-    )
+    return ""

@@ -1,4 +1,4 @@
-"""From a table with one row per instance to `Sets`, in one pass and bounded memory.
+"""From a table with one row per instance to `Sets`, in bounded memory.
 
 The rows of a set need not stand together: row r of the table becomes row r of the pool, and the
 index says which rows make a set. So instances are written once, as they come, and only a few bytes
@@ -17,7 +17,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.sets import Array, Sets, offsets_of
 from capnets.tables.columns import Columns, Schema, missing_column
-from capnets.tables.encode import Encoder, learn_schema, number_column
+from capnets.tables.encode import Encoder, as_text, check_plain, learn_schema, number_column
 from capnets.tables.per_set import Owners, PerSet
 from capnets.tables.pool import FilePool, MemoryPool
 from capnets.tables.sources import Source, open_source
@@ -58,7 +58,8 @@ def read_table(
     labels
         Whether targets are wanted; without, their columns need not exist.
     classify
-        Whether a target of numbers names classes. Text, Booleans and categories always do.
+        Whether a target of numbers names classes (several: whether each is a label of 0 and 1).
+        Text, Booleans and categories always do.
     folder
         Where to keep the sets; they are then mapped into memory instead of held in it.
     force
@@ -79,10 +80,12 @@ def read_table(
     source = open_source(table)
     schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
     learning = schema is not columns
+    source = source.naming(_names(schema, classify=classify))
     if folder is not None and (Path(folder) / "sets.json").exists() and not force:
         raise InputError(f"{folder} already holds sets; choose another folder, or replace it")
     encoder = Encoder(schema, source)
-    reader = _Reader(source, schema, labels=labels, classify=classify)
+    reader = _Reader(source, schema, labels=labels, classify=classify, learning=learning)
+    check_plain(source, reader.needed())
     pool = MemoryPool(encoder.width) if folder is None else FilePool(encoder.width, Path(folder))
     try:
         for batch in source.batches(reader.needed()):
@@ -107,7 +110,9 @@ def read_table(
 class _Reader:
     """Everything about rows and sets but the features."""
 
-    def __init__(self, source: Source, schema: Schema, *, labels: bool, classify: bool) -> None:
+    def __init__(
+        self, source: Source, schema: Schema, *, labels: bool, classify: bool, learning: bool
+    ) -> None:
         columns, self.source, self.schema = schema.columns, source, schema
         wanted = [columns.set, columns.order]
         if labels:
@@ -115,16 +120,28 @@ class _Reader:
         for name in filter(None, wanted):
             if name not in source.names:
                 raise missing_column(name, source.names, where=source.name)
-        self.owners = Owners(source.name, columns.set)
+        self.owners = Owners(source, columns.set)
         self.places: list[Array] = []
         self.rows = 0
-        names = classify or schema.classes is not None
-        self.targets = [
-            PerSet(source, t, names=names or names_classes(source, t))
-            for t in (columns.target if labels else ())
-        ]
+        self.targets = self._targets(classify, learning) if labels else []
         self.group = PerSet(source, columns.group, names=True) if labels and columns.group else None
         self.weight = PerSet(source, columns.weight) if labels and columns.weight else None
+
+    def _targets(self, classify: bool, learning: bool) -> list[PerSet]:
+        source, columns = self.source, self.schema.columns.target
+        if len(columns) == 1:
+            names = self.schema.classes is not None
+            if learning:
+                names = classify or names_classes(source, columns[0])
+            return [PerSet(source, columns[0], names=names)]
+        for column in columns:
+            if names_classes(source, column) and not _is_boolean(source, column):
+                raise InputError(
+                    f"{source.name}, column {column!r} names classes; of several targets each has "
+                    "to be an amount, or a label of 0 and 1. Choose one target, or make a column "
+                    "of 0 and 1 for every class."
+                )
+        return [PerSet(source, t, label=classify) for t in columns]
 
     def needed(self) -> list[str]:
         columns = self.schema.columns
@@ -155,22 +172,25 @@ class _Reader:
             )
         return places
 
-    def classes(self) -> tuple[str, ...] | None:
+    def classes(self) -> tuple[str | int, ...] | None:
+        """The classes of the only target, if it names any: numbers rising, else by their names."""
         if not self.targets or not self.targets[0].names:
             return None
-        if len(self.targets) > 1:
-            columns = ", ".join(repr(t.column) for t in self.targets)
+        column, known = self.targets[0].column, list(self.targets[0].known)
+        where = f"{self.source.name}, column {column!r}"
+        fractions = [c for c in known if isinstance(c, float)]
+        if fractions and all(map(_is_number, known)) and not _is_category(self.source, column):
             raise InputError(
-                f"{self.source.name}: of the targets {columns} some are not amounts; give one "
-                "target that names a class, or several of numbers (0 and 1 for several labels)"
+                f"{where} holds fractions such as {fractions[0]}: these are amounts, not classes; "
+                "use SetRegressor (on the command line, leave out --classify)"
             )
-        found = tuple(sorted(self.targets[0].known))
-        if len(found) < 2:
+        if not all(isinstance(c, int) for c in known):
+            known = [as_text(c) for c in known]
+        if len(known) < 2:
             raise InputError(
-                f"{self.source.name}, column {self.targets[0].column!r}: "
-                f"there is one class only ({', '.join(found)}); nothing can be learned from it"
+                f"{where}: there is one class only ({known[0]}); nothing can be learned from it"
             )
-        return found
+        return tuple(sorted(known))
 
     def groups(self) -> Array | None:
         return None if self.group is None else self.group.values.astype(np.int64)
@@ -201,22 +221,50 @@ def names_classes(source: Source, column: str) -> bool:
     import pyarrow as pa
 
     kind = source.schema.field(column).type
-    t = pa.types
-    return bool(
-        t.is_dictionary(kind) or t.is_boolean(kind) or t.is_string(kind) or t.is_large_string(kind)
-    )
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return text or _is_boolean(source, column) or _is_category(source, column)
+
+
+def _is_boolean(source: Source, column: str) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_boolean(source.schema.field(column).type))
+
+
+def _is_category(source: Source, column: str) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(source.schema.field(column).type))
+
+
+def _is_number(name: Any) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _names(schema: Schema, *, classify: bool) -> list[str]:
+    """The columns whose values are names: of sets, groups, categories and classes."""
+    columns = schema.columns
+    names = [columns.set, columns.group, *(f.name for f in schema.features if f.categories)]
+    if (classify or schema.classes is not None) and len(columns.target) == 1:
+        names += columns.target
+    return [name for name in names if name is not None]
 
 
 def _filled(schema: Schema, means: Array) -> tuple[Any, ...]:
     if schema.columns.missing == "refuse":
         return schema.features
-    at = dict(zip(schema.feature_names, means.tolist(), strict=True))
+    at = dict(zip(schema.feature_columns, means.tolist(), strict=True))
     zero = schema.columns.missing == "zero"
     return tuple(
-        f if f.categories is not None else replace(f, fill=0.0 if zero else at[f.name])
+        f if f.categories is not None else replace(f, fill=0.0 if zero else at[f.name] + f.offset)
         for f in schema.features
     )
 
 
 def _fills(schema: Schema) -> Array:
-    return np.array([f.fill or 0.0 for f in schema.features for _ in f.names], dtype=np.float32)
+    fills = [(f.fill or 0.0) - f.offset for f in schema.features for _ in f.names]
+    return np.array(fills, dtype=np.float32)

@@ -8,28 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.sets import Sets
+from capnets.sets import Array, Sets
 
-__all__ = ["read_npz"]
+__all__ = ["npz_classes", "read_npz"]
 
 
 def read_npz(path: str | Path, *, labels: bool = True) -> Sets:
     """Read `X`, `offsets` (set k is X[offsets[k]:offsets[k + 1]]) and, if wanted, `y` or `Y`.
 
-    `feature_names` and `ids` are taken too where they are there. Nothing in the file is executed.
+    Labels that are text become numbers, those of `npz_classes`. `feature_names` and `ids` are taken
+    too where they are there. Nothing in the file is executed.
     """
     path = Path(path)
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {
-                n: file[n]
-                for n in file.files
-                if n in ("X", "offsets", "y", "Y", "ids", "feature_names")
-            }
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read as npz: {str(error).splitlines()[0]}") from error
+    wanted = ("X", "offsets", "ids", "feature_names")
+    arrays = _arrays(path, (*wanted, "y", "Y") if labels else wanted)
     y = arrays.get("y", arrays.get("Y"))
     missing = [n for n in ("X", "offsets") if n not in arrays]
     if labels and y is None:
@@ -48,7 +40,7 @@ def read_npz(path: str | Path, *, labels: bool = True) -> Sets:
             X.astype(np.float32),
             np.arange(len(X)),
             offsets,
-            None if y is None or not labels else y.astype(np.float32),
+            None if y is None else _numbers(y),
             ids=arrays.get("ids"),
             feature_names=None if names is None else tuple(map(str, names)),
         )
@@ -58,3 +50,30 @@ def read_npz(path: str | Path, *, labels: bool = True) -> Sets:
     except (InputError, ValueError) as error:
         raise InputError(f"{path}: {error}") from error
     return sets
+
+
+def npz_classes(path: str | Path) -> tuple[str, ...] | None:
+    """The classes that the labels of a file name, sorted; None where labels are numbers."""
+    arrays = _arrays(Path(path), ("y", "Y"))
+    y = arrays.get("y", arrays.get("Y"))
+    return None if y is None or y.dtype.kind != "U" else tuple(np.unique(y).tolist())
+
+
+def _arrays(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files if name in names}
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} cannot be read as npz: {str(error).splitlines()[0]}") from error
+
+
+def _numbers(y: Array) -> Array:
+    if y.dtype.kind == "U":
+        if y.ndim != 1:
+            raise InputError(f"y holds text of shape {y.shape}; text names one class per set")
+        y = np.unique(y, return_inverse=True)[1]
+    if y.dtype.kind not in "fiub":
+        raise InputError(f"y holds {y.dtype}; expected numbers, or text that names classes")
+    return y.astype(np.float32)

@@ -8,7 +8,13 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.sets import Array
-from capnets.tables.encode import number_column, text_column
+from capnets.tables.encode import (
+    as_meant,
+    as_text,
+    check_amounts,
+    distinct_values,
+    number_column,
+)
 from capnets.tables.sources import Source
 
 __all__ = ["Owners", "PerSet"]
@@ -20,10 +26,10 @@ class Owners:
     Parameters
     ----------
     source, column
-        What messages call the table, and its set column.
+        The table, and its set column.
     """
 
-    def __init__(self, source: str, column: str) -> None:
+    def __init__(self, source: Source, column: str) -> None:
         self.source, self.column = source, column
         self.numbers: dict[Any, int] = {}
         self.parts: list[Array] = []
@@ -39,7 +45,7 @@ class Owners:
         if column.null_count:
             first = row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise InputError(
-                f"{self.source}, row {first} (from 0), column {self.column!r}: no value; "
+                f"{self.source.name}, row {first} (from 0), column {self.column!r}: no value; "
                 "every instance needs its set"
             )
         if not pa.types.is_dictionary(column.type):
@@ -50,7 +56,7 @@ class Owners:
         translate = np.zeros(int(present.max(initial=0)) + 1, dtype=np.int32)
         values = column.dictionary.take(pa.array(present)).to_pylist()
         for k in np.argsort(first_rows):
-            translate[present[k]] = self.numbers.setdefault(_key(values[k]), len(self.numbers))
+            translate[present[k]] = self.numbers.setdefault(values[k], len(self.numbers))
         codes: Array = translate[indices]
         self.parts.append(codes)
         return codes
@@ -60,15 +66,23 @@ class Owners:
         return np.concatenate(self.parts)
 
     def ids(self) -> Array:
-        """The sets' names: whole numbers where all are, text otherwise."""
-        names = list(self.numbers)
-        if all(isinstance(n, int) for n in names):
-            return np.array(names, dtype=np.int64)
-        return np.array([str(n) for n in names])
+        """The sets' names as the table has them: numbers where all are, text otherwise."""
+        names = [self._meant(name) for name in self.numbers]
+        for kind, dtype in ((int, np.int64), (int, np.uint64), (float, np.float64)):
+            if all(type(name) is kind for name in names):
+                try:
+                    return np.array(names, dtype=dtype)
+                except OverflowError:
+                    continue
+        return np.array([str(name) for name in names])
 
     def name(self, number: int) -> str:
         """The name of one set, for a message."""
-        return repr(next(n for n, k in self.numbers.items() if k == number))
+        return repr(self._meant(next(n for n, k in self.numbers.items() if k == number)))
+
+    def _meant(self, name: Any) -> Any:
+        # Only here: 1 and 1.0 are two names, but one number.
+        return as_meant(name) if self.source.untyped else name
 
 
 class PerSet:
@@ -80,11 +94,17 @@ class PerSet:
         The table, and the column.
     names
         Whether values are names (then `known` numbers them) or amounts.
+    label
+        Whether amounts have to be 0 or 1.
     """
 
-    def __init__(self, source: Source, column: str, *, names: bool = False) -> None:
-        self.source, self.column, self.names = source, column, names
-        self.known: dict[str, int] = {}
+    def __init__(
+        self, source: Source, column: str, *, names: bool = False, label: bool = False
+    ) -> None:
+        if not names:
+            check_amounts(source, column)
+        self.source, self.column, self.names, self.label = source, column, names, label
+        self.known: dict[Any, int] = {}
         self.values: Array = np.empty(0)
         self.first_row: Array = np.empty(0, dtype=np.int64)
 
@@ -110,35 +130,33 @@ class PerSet:
                 "it must be constant within a set"
             )
 
-    def amounts(self, classes: tuple[str, ...] | None) -> Array:
+    def amounts(self, classes: tuple[str | int, ...] | None) -> Array:
         """One number per set; for names, which of the classes it is."""
         if not self.names:
             return self.values.astype(np.float32)
         assert classes is not None
-        places = {c: k for k, c in enumerate(classes)}
+        # By their names: another table may hold the same classes as another type.
+        places = {as_text(c): k for k, c in enumerate(classes)}
         for name, code in self.known.items():
-            if name not in places:
+            if as_text(name) not in places:
                 number = int(np.argmax(self.values == code))
                 raise InputError(
                     f"{self.source.name}, column {self.column!r}, row {self.first_row[number]} "
-                    f"(from 0): the label {name!r} is no known class ({', '.join(classes)})"
+                    f"(from 0): the label {name!r} is no known class ({', '.join(places)})"
                 )
-        table = np.array([places[n] for n in self.known], dtype=np.float32)
+        table = np.array([places[as_text(n)] for n in self.known], dtype=np.float32)
         return table[self.values.astype(np.int64)]
 
     def _read(self, batch: Any, row: int) -> Array:
         column = batch.column(self.column)
         if self.names:
-            names, codes = text_column(column)
-            table = np.array([self.known.setdefault(n, len(self.known)) for n in names] + [-1])
-            values, bad = table[codes].astype(np.float64), codes < 0
+            found, codes = distinct_values(column, self.source)
+            table = np.full(len(found) + 1, -1.0)
+            for k in np.unique(codes[codes >= 0]):  # an Arrow dictionary may list more than that
+                table[k] = self.known.setdefault(_name(found[k]), len(self.known))
+            values, bad = table[codes], codes < 0
         else:
-            try:
-                values = number_column(column)
-            except (ValueError, NotImplementedError) as error:
-                raise InputError(
-                    f"{self.source.name}, column {self.column!r} holds text where numbers belong"
-                ) from error
+            values = number_column(column)
             bad = ~np.isfinite(values)
         if bad.any():
             k = int(np.argmax(bad))
@@ -147,12 +165,20 @@ class PerSet:
                 f"{self.source.name}, row {row + k} (from 0), column {self.column!r}: {what}; "
                 "every set needs a finite one. Correct it, or drop the set."
             )
+        if self.label and not (right := np.isin(values, (0, 1))).all():
+            k = int(np.argmin(right))
+            raise InputError(
+                f"{self.source.name}, row {row + k} (from 0), column {self.column!r}: the value "
+                f"{values[k]:g}; several targets of a classifier are labels of 0 and 1"
+            )
         return values
 
     def _show(self, value: float) -> str:
         return repr(list(self.known)[int(value)]) if self.names else f"{value:g}"
 
 
-def _key(value: Any) -> Any:
-    # CSV reads whole numbers as fractions.
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _name(value: Any) -> Any:
+    """A value as the name of something: numbers, Booleans and text are kept, and 2.0 is 2."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    return value if isinstance(value, int | str) else as_text(value)

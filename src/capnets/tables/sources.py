@@ -5,9 +5,11 @@ Parquet is read row group by row group, CSV block by block: no file is ever held
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,14 @@ class Source(ABC):
         Arrow's names and types of the columns.
     rows
         How many rows there are, or None where only reading to the end would tell.
+    untyped
+        Whether the table is stored as text, so that types are guesses.
     """
 
     name: str
     schema: Any
     rows: int | None = None
+    untyped: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -46,6 +51,20 @@ class Source(ABC):
             if names.count(name) > 1:
                 raise InputError(f"{self.name}: there are two columns {name!r}; rename one of them")
         return names
+
+    @property
+    def index(self) -> list[str]:
+        """The columns that were the index of a frame, and say nothing about an instance."""
+        stored = json.loads((self.schema.metadata or {}).get(b"pandas", b"{}"))
+        return [name for name in stored.get("index_columns", ()) if isinstance(name, str)]
+
+    def naming(self, columns: Collection[str]) -> Source:
+        """The same table, with these columns as they are written where types are guesses.
+
+        What names something must not pass through a number: 0001 is not 1, and of two large whole
+        numbers a fraction may keep one.
+        """
+        return self
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -90,6 +109,8 @@ class _Feather(Source):
 
 
 class _Csv(Source):
+    untyped = True
+
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
 
@@ -98,6 +119,23 @@ class _Csv(Source):
         # The first block decides the types; a whole number there may be a fraction further down.
         types = [pa.float64() if pa.types.is_integer(t) else t for t in first.types]
         self.schema = pa.schema(list(zip(first.names, types, strict=True)))
+
+    @property
+    def index(self) -> list[str]:
+        return [""]  # the heading that pandas and R give to row names
+
+    def naming(self, columns: Collection[str]) -> Source:
+        import pyarrow as pa
+
+        named = copy(self)
+        named.schema = pa.schema(
+            field.with_type(pa.string())
+            # Two spellings of a Boolean are the same.
+            if field.name in columns and not pa.types.is_boolean(field.type)
+            else field
+            for field in self.schema
+        )
+        return named
 
     def _open(self, types: dict[str, Any], columns: Sequence[str] = ()) -> Any:
         from pyarrow import csv
@@ -146,9 +184,12 @@ def open_source(table: Any) -> Source:
     path = Path(table)
     suffix = next((s for s in reversed(path.suffixes) if s in FORMATS), path.suffix)
     if suffix not in FORMATS:
-        raise InputError(
-            f"{path}: tables are read from {', '.join(FORMATS)} and .npz, not {suffix or 'this'}"
+        other = (
+            "; an .npz file has no columns, and suits networks that were trained on one"
+            if suffix == ".npz"
+            else f" (and sets from .npz), not {suffix or 'this'}"
         )
+        raise InputError(f"{path}: tables are read from {', '.join(FORMATS)}{other}")
     try:
         return FORMATS[suffix](path)
     except FileNotFoundError as error:

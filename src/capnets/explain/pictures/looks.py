@@ -102,6 +102,13 @@ class Features:
         """What to call instance i."""
         return f"instance {i + 1}" if self.names is None else self.names[i]
 
+    def feature(self, i: int, column: int) -> str:
+        """A feature of instance i in words: "price 7.5", "kind=cup"; none for other categories."""
+        name, value = self.columns[column], self.table[i, column]
+        if "=" in name and value in (0, 1):
+            return name if value else ""
+        return f"{name} {value:.4g}"
+
     def telling(self, values: Array, most: int) -> list[int]:
         """The columns that go along with the values most closely (by absolute correlation)."""
         if len(self.columns) <= most:

@@ -1,0 +1,148 @@
+"""What estimators take as y and as weights: one value per set, however it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.estimators.inputs import Given
+from capnets.sets import Array, Sets
+from capnets.tables.encode import as_text
+
+__all__ = ["labels_of", "per_set", "weighted"]
+
+
+def labels_of(y: Any, given: Given) -> Array:
+    """Labels per set: those given, the target columns of the table, or the sets' own."""
+    import pandas as pd
+
+    if y is None and given.sets.y is None:
+        raise InputError("y is missing: give one label per set, or name the target column")
+    labels = np.asarray(given.sets.y) if y is None else per_set(y, given, name="y")
+    missing = np.argwhere(pd.isna(labels))
+    if len(missing):
+        raise InputError(
+            f"the label of {_named(given.sets, missing[0][0])} is {labels[tuple(missing[0])]}; "
+            "give it one or drop the set"
+        )
+    return labels
+
+
+def per_set(values: Any, given: Given, *, name: str) -> Array:
+    """One value (or row of values) per set; a table may also repeat it in every row of the set.
+
+    A pandas index is followed where it can be compared with names of sets or rows: what is grouped
+    by set is sorted by its name, while sets are numbered as they first appear.
+    """
+    listed = _array(values, name)
+    sets = given.sets
+    if listed.shape[:1] not in {(len(sets),), (given.n_rows,)}:
+        rows = "" if given.n_rows is None else f" or {given.n_rows} (one per row)"
+        count = f"{len(listed)} entries" if listed.ndim else "no entries"
+        raise InputError(f"{name} has {count}; {len(sets)} (one per set){rows} needed")
+    if hasattr(values, "iloc"):
+        listed = listed[_places(values.index, given, name)]
+    return listed if len(listed) == len(sets) else _constant(listed, sets, name)
+
+
+def weighted(sets: Sets, *weights: Array | None) -> Sets:
+    """The sets with the product of their own weights and the given ones."""
+    factors = [_weights(w, sets) for w in (sets.weights, *weights) if w is not None]
+    if not factors:
+        return sets
+    product: Array = np.prod(factors, axis=0)
+    if not product.any():
+        raise InputError("all weights are 0; some must be above 0")
+    # Mean 1, so that a weight changes what counts and not how fast is learned.
+    return replace(sets, weights=(product / product.mean()).astype(np.float32))
+
+
+def _weights(values: Array, sets: Sets) -> Array:
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"weights must be numbers: {error}") from error
+    if weights.shape != (len(sets),):
+        raise InputError(f"weights have shape {weights.shape}; expected one per set")
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise InputError(
+            f"the weight of {_named(sets, k)} is {weights[k]:g}; "
+            "weights must be finite and not negative. Correct it, or drop the set."
+        )
+    return weights
+
+
+def _array(values: Any, name: str) -> Array:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} has rows of unequal lengths; expected one per set") from error
+
+
+def _constant(listed: Array, sets: Sets, name: str) -> Array:
+    """The value of every set, from values listed as a table lists its rows."""
+    import pandas as pd
+
+    listed = listed[sets.index]
+    first: Array = listed[sets.offsets[:-1]]
+    expected = np.repeat(first, sets.sizes, axis=0)
+    gaps, expected_gaps = pd.isna(listed), pd.isna(expected)
+    varies = gaps != expected_gaps  # a gap is not even equal to itself
+    both = ~(gaps | expected_gaps)
+    varies[both] = listed[both] != expected[both]
+    if varies.any():
+        k = int(np.searchsorted(sets.offsets, np.argwhere(varies)[0][0], "right")) - 1
+        raise InputError(
+            f"{name} varies within {_named(sets, k)}; it must be constant within a set"
+        )
+    return first
+
+
+def _places(index: Any, given: Given, name: str) -> Array:
+    """Where a pandas index lists the sets (or the rows) of X, in the order of X."""
+    found = [p for p in _readings(index, given) if p is not None]
+    if not found:
+        raise InputError(
+            f"the index of {name} ({index[0]!r}, …) names neither the sets of X nor its rows; "
+            f"index {name} by the names of the sets, or give {name}.to_numpy() in the order in "
+            "which the sets first appear in X"
+        )
+    if any((p != found[0]).any() for p in found):
+        raise InputError(
+            f"the index of {name} may name the sets of X or its rows, which are in another order; "
+            f"give {name}.to_numpy() in the order of X"
+        )
+    return found[0]
+
+
+def _readings(index: Any, given: Given) -> Iterator[Array | None]:
+    """The places of the sets, and of the rows, in an index; None where it does not list them."""
+    import pandas as pd
+
+    if given.set_names is None and given.row_names is None:
+        yield np.arange(len(index))  # nothing in X has a name
+    if given.set_names is not None and len(index) == len(given.sets):
+        # Sets are known by whole numbers or by text, whatever type their column had.
+        names, listed = ([as_text(n) for n in names] for names in (given.set_names, index))
+        yield _found(pd.Index(names), pd.Index(listed))
+    if given.row_names is not None and len(index) == given.n_rows:
+        yield _found(pd.Index(given.row_names), index)
+
+
+def _found(names: Any, index: Any) -> Array | None:
+    if index.equals(names):
+        return np.arange(len(index))
+    if not (index.is_unique and names.is_unique):
+        return None
+    places: Array = index.get_indexer(names)
+    return None if (places < 0).any() else places
+
+
+def _named(sets: Sets, k: int) -> str:
+    return f"set {k if sets.ids is None else sets.ids[k]}"

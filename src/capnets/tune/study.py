@@ -1,0 +1,142 @@
+"""The study in its database, and what it is about: trials of different questions never mix."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from capnets.errors import InputError
+
+if TYPE_CHECKING:
+    import optuna
+
+__all__ = ["About", "check_same", "complete", "digest", "open_study", "watching_storage"]
+
+#: A trial whose process has been silent for so many seconds is given to another one.
+HEARTBEAT = 30
+#: Where a study keeps what it is about.
+ABOUT = "about"
+#: Of these only digests are recorded.
+DIGESTS = ("data", "folds")
+#: The longest value that a message repeats.
+SHOWN = 60
+
+About = dict[str, Any]
+
+
+def digest(value: Any) -> str:
+    """A short name for a JSON value; the same one on every machine."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def open_study(url: str, name: str, about: About) -> optuna.Study:
+    """Begin the study, or go on with it if it is about the same.
+
+    Parameters
+    ----------
+    url
+        Of its storage.
+    name
+        In this storage.
+    about
+        What it is about, as a JSON object.
+    """
+    study = _load(url, name)
+    with watching_storage(url):
+        recorded = study.user_attrs.get(ABOUT)
+        if recorded is None and not study.get_trials(deepcopy=False):
+            study.set_user_attr(ABOUT, about)
+            return study
+    if recorded is None:
+        raise InputError(
+            f"the study {name!r} in the storage is not a search of capnets; "
+            "give this search another name"
+        )
+    check_same(recorded, about, f"the study {name!r}", "give this search another name")
+    return study
+
+
+def check_same(recorded: About, about: About, where: str, advice: str) -> None:
+    """Refuse to go on with a search that is about something else; say what differs."""
+    keys = [k for k in {**recorded, **about} if recorded.get(k) != about.get(k)]
+    if not keys:
+        return
+    differences = "; ".join(_difference(k, recorded.get(k), about.get(k)) for k in keys)
+    raise InputError(
+        f"{where} holds another search, whose trials say nothing about this one: {differences}. "
+        f"Ask for the same again, or {advice}"
+    )
+
+
+def _difference(name: str, before: Any, now: Any) -> str:
+    texts = [json.dumps(value, ensure_ascii=False) for value in (before, now)]
+    if name in DIGESTS or max(map(len, texts)) > SHOWN:
+        return f"other {name}"
+    return f"{name} was {texts[0]}, is {texts[1]}"
+
+
+def complete(study: optuna.Study) -> int:
+    """How many trials are complete."""
+    import optuna
+
+    return len(study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE]))
+
+
+@contextmanager
+def watching_storage(url: str) -> Iterator[None]:
+    """Say in one line that a database has stopped answering, or refuses something."""
+    import optuna
+    import sqlalchemy
+
+    try:
+        yield
+    except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        raise _unusable(url, error.__cause__ or error) from error
+
+
+def _load(url: str, name: str) -> optuna.Study:
+    try:
+        import optuna
+    except ModuleNotFoundError as error:
+        raise InputError("tuning needs Optuna: pip install 'capnets[tune]'") from error
+    # A failed trial is told by its reason; Optuna would print a traceback.
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings(), watching_storage(url):
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            store = optuna.storages.RDBStorage(
+                url,
+                heartbeat_interval=HEARTBEAT,
+                # Without it the trial of a killed process would count as running for ever.
+                heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(),
+            )
+            return optuna.create_study(storage=store, study_name=name, load_if_exists=True)
+    except InputError:
+        raise
+    # No driver for such a database; a port that is no number; tables of a newer Optuna.
+    except (ImportError, ValueError, RuntimeError) as error:
+        raise _unusable(url, error.__cause__ or error) from error
+
+
+def _unusable(url: str, reason: BaseException) -> InputError:
+    text = str(reason).strip().partition("\n")[0]
+    return InputError(
+        f"the storage {_without_password(url)} cannot be used: {text}. See that its URL is one "
+        "that Optuna takes (sqlite:///study.db, postgresql://user@host/name, …) and that the "
+        "database answers and may be written to; complete trials in it are kept"
+    )
+
+
+def _without_password(url: str) -> str:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except (ArgumentError, ValueError):  # not a URL, so nobody knows where a password would be
+        return "that was given"
