@@ -18,8 +18,9 @@ import numpy as np
 import torch
 
 from capnets.atomic import write_text
-from capnets.estimators.averaging import choose_orders, mean_added_values, mean_prediction
+from capnets.estimators.averaging import mean_added_values, mean_prediction
 from capnets.experiment import task_of
+from capnets.explain import Orders
 from capnets.metrics import added_value_error, mse
 from capnets.models.ensemble import Ensemble
 from capnets.paper.names import TASKS
@@ -99,7 +100,7 @@ def averaged(runs: list[Run]) -> dict[str, Any]:
 
 def measured(model: Any, sets: Sets, expected: Any, orders: int) -> dict[str, float]:
     """The error of predictions; that of added values in the order given, where they are known."""
-    chosen = choose_orders(model, orders)
+    chosen = Orders.averaging(orders)
     assert sets.y is not None
     found = {"mse": float(mse(sets.y, mean_prediction(model, sets, chosen)[:, 0]))}
     if orders == 1 and expected is not None:

@@ -30,7 +30,8 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.estimators.averaging import choose_orders, mean_prediction
+from capnets.estimators.averaging import mean_prediction
+from capnets.explain import Orders
 from capnets.models.ensemble import Ensemble
 from capnets.sets import Sets
 
@@ -116,7 +117,7 @@ def results(data: str, train: Sets, test: Sets, choice: dict[str, Any]) -> list[
 
 def _measure(data: str, model: Any, test: Sets, orders: int) -> dict[str, float]:
     y = np.asarray(test.y)
-    scores = mean_prediction(model, test, choose_orders(model, orders))[:, 0]
+    scores = mean_prediction(model, test, Orders.averaging(orders))[:, 0]
     if PROTOCOLS[data].classes:
         area = float(roc_auc_score(y, scores))
         return {"accuracy": float(((scores > 0) == y).mean()), "auc": area}
