@@ -9,6 +9,7 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
+from capnets.tables import Columns
 from ragged import QUICK, amounts, classes, frame_of, ragged
 
 
@@ -111,6 +112,24 @@ def test_faults_of_labels():
     y[7] = np.nan
     with pytest.raises(InputError, match="label of set 7"):
         SetRegressor(**QUICK).fit(X, y)
+    with pytest.raises(InputError, match=r"y mixes classes of several types \(int, str\)"):
+        SetClassifier(**QUICK).fit(X, np.array([1, "a"] * 30, dtype=object))
     frame = frame_of(X, classes(X))
     with pytest.raises(InputError, match="y varies within set"):
         SetClassifier(columns="set", **QUICK).fit(frame.drop(columns="y"), np.arange(len(frame)))
+
+
+@pytest.mark.parametrize("far", [1e8, 1.7e9, -1.7e9, 1e15])
+def test_amounts_that_32_bits_round_away_are_refused(far):
+    X = ragged()
+    near, y = amounts(X), far + amounts(X)
+    words = "far from 0 but near each other.*subtract a constant"
+    with pytest.raises(InputError, match=f"y has .*{words}"):
+        SetRegressor(**QUICK).fit(X, y)
+    with pytest.raises(InputError, match=f"output 1 of y has .*{words}"):
+        SetRegressor(**QUICK).fit(X, np.stack([near, y], axis=1))
+    with pytest.raises(InputError, match=f"column 'y' has .*{words}"):
+        SetRegressor(columns=Columns(set="set", target="y"), **QUICK).fit(frame_of(X, y))
+    SetRegressor(**QUICK | {"epochs": 1}).fit(X, far * (1 + near / 100))  # as far apart as from 0
+    for alike in (np.full(60, 3.7), np.zeros(60), [0.3, 0.1 + 0.2] * 30):
+        SetRegressor(**QUICK | {"epochs": 1}).fit(X, alike)

@@ -10,8 +10,8 @@ from capnets.estimators import SetRegressor
 from capnets.estimators.inputs import Given, read
 from capnets.estimators.per_set import per_set
 from capnets.sets import Sets
-from capnets.tables import Columns
-from ragged import QUICK, frame_of
+from capnets.tables import Columns, read_table
+from ragged import QUICK, amounts, frame_of, ragged
 
 
 def test_lists_sets_and_frames_are_the_same_thing(case):
@@ -52,6 +52,51 @@ def test_batches_and_tables_of_arrow_are_frames(case):
         np.testing.assert_array_equal(estimator.added_values(table), estimator.added_values(frame))
         again = kind(columns=Columns(set="set", target="y"), **QUICK).fit(table)
         np.testing.assert_array_equal(again._raw(table), estimator._raw(frame))
+
+
+@pytest.mark.parametrize("target", ["y", ()])
+def test_weights_and_groups_of_a_table_count_wherever_y_comes_from(case, target):
+    kind, X, y = case
+    frame = frame_of(X, y).assign(w=lambda f: 1.0 + f.set.str[1:].astype(int) % 3)
+    frame = frame.assign(g=frame.w)
+    columns = Columns(set="set", target="y", features=("a", "b", "c"), weight="w", group="g")
+    estimator = kind(columns=columns, **QUICK | {"epochs": 1})
+    expected = estimator._given(frame, None)
+    columns = Columns(set="set", target=target, features=("a", "b", "c"), weight="w", group="g")
+    found = estimator.set_params(columns=columns)._given(frame, frame.y)
+    np.testing.assert_array_equal(found.groups, expected.groups)
+    np.testing.assert_array_equal(found.sets.weights, expected.sets.weights)
+    plain = frame.drop(columns=["w", "g"])
+    assert len(estimator.fit(frame, frame.y).predict(plain)) == len(X)
+    assert np.isfinite(estimator.score(plain, plain.y))
+
+
+def renamed(sets, *names):
+    return Sets(sets.pool, sets.index, sets.offsets, sets.y, feature_names=names)
+
+
+def test_features_of_other_names_are_refused(case):
+    """A name tells a category and an offset too; the same ones in another order are others."""
+    kind, X, y = case
+    frame = frame_of(X, amounts(X)).assign(kind=lambda f: np.where(f.b > 0, "a", "b"))
+    columns = Columns(set="set", target="y", features=("a", "kind"), categories=("kind",))
+    far, farther = (frame.assign(a=frame.a + k) for k in (1.7e9, 1.8e9))
+    sets = read_table(far, columns).sets
+    labels = dict(zip((f"s{k}" for k in range(len(X))), y, strict=True))
+    estimator = kind(columns=columns, **QUICK | {"epochs": 1})
+    estimator.fit(sets, [labels[name] for name in sets.ids])
+    np.testing.assert_array_equal(estimator.predict(far), estimator.predict(sets))
+    assert len(estimator.predict([x[:, [0, 1, 1]] for x in X])) == len(X)  # no names, no question
+    first, second, third = sets.feature_names
+    others = far.assign(kind=far.kind.map({"a": "b", "b": "c"}))
+    for other, words in [
+        (farther, "feature 0 .* is 'a-18.*fitted with 'a-17"),
+        (read_table(farther, columns).sets, "feature 0 .* is 'a-18.*fitted with 'a-17"),
+        (others, "feature 1 .* is 'kind=b'.*fitted with 'kind=a'"),
+        (renamed(sets, first, third, second), "feature 1 .* is 'kind=b'"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            estimator.predict(other)
 
 
 # What is given per set --------------------------------------------------------------------------
@@ -146,3 +191,31 @@ def test_predictions_are_in_the_order_of_the_names_of_the_sets(case):
         alone = frame[frame.set == ids[k]]
         np.testing.assert_allclose(estimator._raw(alone)[0], estimator._raw(frame)[k], atol=1e-5)
     assert kind(**QUICK).fit(X, y).set_ids(X[:3]).tolist() == [0, 1, 2]
+
+
+def test_a_frame_of_one_column_holds_weights(case):
+    kind, X, y = case
+    frame = frame_of(X, y).assign(w=lambda f: 1.0 + f.set.str[1:].astype(int) % 3)
+    X, by_set = frame[["set", "a", "b", "c"]], frame.groupby("set")[["w"]].first()
+    estimator = kind(columns="set", **QUICK | {"epochs": 1})
+    expected = estimator.fit(X, frame.y, sample_weight=frame.w)
+    score = expected.score(X, frame.y, sample_weight=frame.w)
+    for weights in (frame[["w"]], by_set):
+        found = kind(columns="set", **QUICK | {"epochs": 1}).fit(X, frame.y, sample_weight=weights)
+        assert found.fingerprint_ == expected.fingerprint_
+        assert found.score(X, frame.y, sample_weight=weights) == score
+
+
+def test_far_columns_are_refused_where_a_network_learns_and_not_where_it_predicts(tmp_path):
+    X = ragged(count=12)
+    y, far = amounts(X), [x + 1.7e9 for x in X]
+    sizes = np.cumsum([0] + [len(x) for x in X])
+    np.savez(tmp_path / "far.npz", X=np.concatenate(far), offsets=sizes, y=y)
+    for given in ((far, y), (tmp_path / "far.npz", None), (tmp_path / "far.npz", y)):
+        with pytest.raises(InputError, match=r"column 0 lies between .* Subtract"):
+            SetRegressor(**QUICK).fit(*given)
+    model = SetRegressor(**QUICK).fit(X, y)
+    alike = [X[0][:1] + np.array([[0.0], [1e-6]])]
+    assert np.isfinite(model.predict(alike)).all()
+    np.savez(tmp_path / "alike.npz", X=alike[0], offsets=[0, 2], y=y[:1])
+    assert model.predict(tmp_path / "alike.npz") == pytest.approx(model.predict(alike))

@@ -1,6 +1,7 @@
 """Amounts, classes and several labels at once: what added values mean for each."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
@@ -8,7 +9,8 @@ from sklearn.metrics import get_scorer
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import evaluate_run, train_run
-from capnets.tables import Columns
+from capnets.sets import Sets
+from capnets.tables import Columns, read_table
 from ragged import QUICK, amounts, classes, frame_of, ragged
 
 
@@ -171,3 +173,57 @@ def test_a_number_far_from_zero_is_as_good_as_one_near_it():
         estimator = SetRegressor(columns=columns, **BRIEF | settings)
         near, other = (clone(estimator).fit(f) for f in (frame, far))
         np.testing.assert_allclose(other.predict(far), near.predict(frame), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "types", [{"l1": bool, "l2": int}, "Int64", "boolean", {"l1": "boolean", "l2": float}], ids=str
+)
+def test_several_labels_are_the_same_in_every_type(types):
+    X = ragged()
+    y = pd.DataFrame({"l1": amounts(X) > 0, "l2": [len(x) > 3 for x in X]}).astype(int)
+    expected = SetClassifier(**BRIEF).fit(X, y.to_numpy())
+    found = SetClassifier(**BRIEF).fit(X, y.astype(types))
+    assert found.fingerprint_ == expected.fingerprint_
+    assert found.score(X, y.astype(types)) == expected.score(X, y.to_numpy())
+
+
+def test_labels_of_another_type_are_compared_by_name():
+    X = ragged()
+    frame = frame_of(X, np.where(classes(X) == "yes", 1.5, 2.5))
+    columns = Columns(set="set", target="kind", features=("a", "b", "c"))
+    frame["kind"] = pd.Categorical(frame["y"])
+    model = SetClassifier(columns=columns, **BRIEF).fit(frame)
+    assert model.score(frame, frame.kind) == model.score(frame, frame.y) == model.score(frame)
+    whole = SetClassifier(**BRIEF).fit(X, ratings(X))
+    assert whole.score(X, ratings(X).astype(str)) == whole.score(X, ratings(X))
+    assert whole.score(X, np.full(len(X), 77)) == 0  # a class never seen is no fault
+
+
+def test_numbers_of_classes_are_not_their_names():
+    X = ragged()
+    frame = frame_of(X, classes(X))
+    columns = Columns(set="set", target="y")
+    sets = read_table(frame, columns).sets
+    named = SetClassifier(columns=columns, **BRIEF).fit(frame)
+    with pytest.raises(InputError, match=r"set s\d+ has the label [01], no known class \(no, yes"):
+        named.score(sets)
+    numbered = SetClassifier(columns=columns, **BRIEF).fit(sets)
+    with pytest.raises(InputError, match=r"has the label (yes|no), no known class \(0, 1\)"):
+        numbered.score(frame)
+    mixed = np.array([0, "no"] * 30, dtype=object)
+    with pytest.raises(InputError, match="has the label 0, no known class"):
+        named.score(frame, mixed)
+
+
+def test_a_class_that_only_held_out_sets_have_stays_a_class(tmp_path):
+    """Every class has one set: some class has none in training, and none changes its number."""
+    X = ragged(10)
+    y = np.arange(10) * 10
+    model = SetClassifier(**BRIEF)
+    run = train_run(tmp_path / "run", Sets.from_arrays(X, y=y), model)
+    assert run.metrics["test_sets"] > 0
+    assert model.classes_.tolist() == y.tolist()
+    assert model.predict_proba(X).shape == (10, 10)
+    right = run.metrics["train"]["accuracy"] * run.metrics["train_sets"]
+    right += run.metrics["test"]["accuracy"] * run.metrics["test_sets"]
+    assert right == pytest.approx(model.score(X, y) * 10)

@@ -71,6 +71,15 @@ def test_sorting_faults(case):
         kind(columns=columns, sort="a", **QUICK).fit(frame)
 
 
+def test_an_order_column_leaves_no_room_for_other_orders(case):
+    """What is trained in several orders is not what is predicted in one."""
+    kind, X, y = case
+    frame = frame_of(X, y).assign(place=0)
+    columns = Columns(set="set", target="y", order="place")
+    with pytest.raises(InputError, match="order of 'place' and in 4 orders at each step"):
+        kind(columns=columns, recipe={"orders": 4}, **QUICK).fit(frame)
+
+
 def test_priors(case, tmp_path):
     """They change what is learned, in every member, and are kept with the run."""
     kind, X, y = case
@@ -94,3 +103,15 @@ def test_a_set_is_predicted_as_if_it_were_alone(case, model):
     np.testing.assert_allclose(together, alone, atol=1e-5)
     turned = estimator._raw([x[::-1] for x in X])
     np.testing.assert_allclose(together, turned, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["c-gru", "c-potential", "deepset", "attention"])
+def test_added_values_follow_their_rows(case, model):
+    """Also where order cannot matter to predictions: what is added depends on what came before."""
+    kind, X, y = case
+    estimator = kind(model, **QUICK | {"orders": 6}).fit(X, y)
+    ends = np.cumsum([len(x) for x in X])[:-1]
+    values = np.split(estimator.added_values(X), ends)
+    turned = np.split(estimator.added_values([x[::-1] for x in X]), ends)
+    for here, there in zip(values, turned, strict=True):
+        np.testing.assert_allclose(here, there[::-1], atol=1e-4)

@@ -45,6 +45,7 @@ def test_means_over_orders_are_those_of_estimators(outputs):
         (engine.added_values(sets, orders=6), mean_added_values(model, sets, Orders.random(6))),
     ):
         np.testing.assert_allclose(found, wanted.reshape(found.shape), rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(engine.predict(sets, orders=1), engine.predict(sets))
 
 
 def test_many_batches_and_sets_larger_than_one(monkeypatch):

@@ -149,6 +149,13 @@ class TestClasses:
         assert f"0: a {frame['a'][0]:.4g}" in done.output
 
 
+@pytest.mark.parametrize("orders", [1, 4])
+def test_as_many_random_orders_as_asked_for(baskets, orders):
+    run, file, _ = baskets
+    found = explain_run(run, file, orders=orders, seed=3).explanation.orders
+    assert (found.kind, found.count, found.seed) == ("random", orders, 3)
+
+
 def test_features_of_instances_are_shown(baskets):
     run, file, frame = baskets
     instance = explain_run(run, file, sets="1").to_list()[0]["instances"][0]

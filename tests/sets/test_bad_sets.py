@@ -135,3 +135,45 @@ class TestFinite:
         getattr(three, {"label": "y", "weight": "weights"}[what])[1] = np.nan
         with pytest.raises(InputError, match=rf"the {what} of set 1 \('b'\) is nan"):
             three.check_finite()
+
+
+class TestDigits:
+    FAR = 1.7e9 + np.random.default_rng(0).uniform(0, 20, (6, 1))
+
+    def sets(self, column):
+        return [np.hstack([np.ones((2, 1)), part]) for part in np.split(column, 3)]
+
+    def test_values_that_32_bits_do_not_tell_apart(self):
+        arrays = self.sets(self.FAR)
+        with pytest.raises(
+            InputError, match=r"column 1 lies .* Subtract a number such as 17000000"
+        ):
+            Sets.from_arrays(arrays, [0, 1, 2])
+        with pytest.raises(InputError, match=r"column 1 \('time'\) lies"):
+            Sets.from_arrays(arrays, learning=True, feature_names=("one", "time"))
+        pictures = [a.reshape(2, 1, 1, 2) for a in arrays]
+        with pytest.raises(InputError, match=r"column \(0, 0, 1\) lies"):
+            Sets.from_arrays(pictures, [0, 1, 2])
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            FAR - 1.7e9,
+            FAR.astype(np.float32),
+            2020 + np.arange(6)[:, None],
+            np.full((6, 1), 0.1),
+            np.array([0.3, 0.1 + 0.2] * 3)[:, None],  # one number, rounded in two ways
+            np.array([1e9] + [0.1] * 5)[:, None],
+        ],
+    )
+    def test_values_that_may_be_learned_from(self, column):
+        assert len(Sets.from_arrays(self.sets(column), [0, 1, 2])) == 3
+
+    def test_sets_to_predict_may_be_alike(self):
+        assert len(Sets.from_arrays([[[1.2345], [1.2346]]])) == 1
+
+    def test_whole_labels_stay_apart(self):
+        for y in ([20_000_000, 20_000_001, 2**53 + 1], [2e7, 2e7 + 1, 0.0]):
+            assert Sets.from_arrays([ONES] * 3, y).y.tolist() == y
+        assert Sets.from_arrays([ONES] * 3, [1, 2, 3]).y.dtype == np.float32
+        assert Sets.from_arrays([ONES] * 3, [2e7, 0.5, 1e300]).y.dtype == np.float32

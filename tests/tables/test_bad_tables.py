@@ -98,6 +98,14 @@ def test_missing_set_target_or_order(frame, column):
     refused(with_value(frame, 5, column, None), columns, "row 5", repr(column), "no value")
 
 
+@pytest.mark.parametrize("gap", ["NA", "", "nan"])
+def test_a_missing_label_of_a_csv_file_is_no_class(tmp_path, gap):
+    path = tmp_path / "t.csv"
+    for others in (("1", "2"), ("tea", "cup")):
+        path.write_text("s,x,y\n" + "".join(f"{y},0,{y}\n" for y in others) + f"c,0,{gap}\n")
+        refused(path, Columns(set="s", target="y"), "row 2", "'y'", classify=True)
+
+
 def test_one_class_only(frame):
     columns = Columns(set="basket", target="kind", features="x*")
     refused(frame[frame["kind"] == "odd"], columns, "'kind'", "one class only", "odd")
@@ -225,6 +233,8 @@ def test_npz_labels(tmp_path):
             read_npz(path)
     np.savez(path, **parts, y=np.array([1, 0]))
     assert npz_classes(path) is None
+    np.savez(path, **parts, y=np.array([20_000_000, 20_000_001]))
+    assert read_npz(path).y.tolist() == [20_000_000, 20_000_001]
 
 
 def test_npz(tmp_path):
@@ -238,6 +248,7 @@ def test_npz(tmp_path):
         ({"offsets": np.array([0, 0, 3])}, "set 0 has no instances"),
         ({"X": np.full((3, 2), np.nan)}, "set 0"),
         ({"X": np.array([["a"], ["b"], ["c"]])}, "numbers"),
+        ({"X": 1.7e9 + np.arange(6.0).reshape(3, 2)}, "column 0 lies between"),
         ({"offsets": np.array([0, 1, 4])}, "offsets"),
         ({"y": np.array([1.0])}, "y has 1 entries"),
     ]:

@@ -223,6 +223,54 @@ def test_a_category_is_the_same_in_every_format(frame, tmp_path):
             np.testing.assert_array_equal(sets.pool, expected)
 
 
+@pytest.mark.parametrize("missing", ["refuse", "mean"])
+def test_a_category_is_as_it_is_written_in_every_format(tmp_path, missing):
+    names = ["1.0", "1", "NA", "nan", "true", "True", "x", "007"]
+    frame = pd.DataFrame({"s": ["NA", "nan"] * 4, "code": names})
+    columns = Columns(set="s", categories="code", missing=missing)
+    paths = [write(frame, tmp_path / f"t{kind}") for kind in (".csv", ".parquet")]
+    for path in paths:
+        schema = read_table(path, columns).schema
+        assert schema.feature_names == tuple(f"code={c}" for c in sorted(names))
+        for other in paths:
+            sets = read_table(other, schema).sets
+            assert sets.ids.tolist() == ["NA", "nan"]
+            assert (sets.pool.argmax(axis=1) == np.argsort(np.argsort(names))).all()
+            assert (sets.pool.sum(axis=1) == 1).all()
+
+
+def test_an_empty_field_is_no_category(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('s,code\na,x\na,\nb,""\n')
+    sets = read_table(path, Columns(set="s", categories="code", missing="mean")).sets
+    assert sets.pool.tolist() == [[1], [0], [0]]
+
+
+def test_names_after_booleans_in_a_csv_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources_module, "BLOCK", 1000)
+    path = tmp_path / "t.csv"
+    booleans = "s,flag,x\n" + "true,true,0\nfalse,FALSE,1\n" * 100
+    columns = Columns(set="s")
+    path.write_text(booleans)
+    schema = read_table(path, columns).schema
+    assert schema.feature_names == ("flag=False", "flag=True", "x")
+    path.write_text(booleans + "maybe,maybe,2\n")
+    sets = read_table(path, columns).sets
+    assert sets.ids.tolist() == ["true", "false", "maybe"]
+    assert sets.feature_names == ("flag=FALSE", "flag=maybe", "flag=true", "x")
+    with pytest.raises(InputError, match="unseen category 'maybe'"):
+        read_table(path, schema)
+
+
+def test_a_name_may_be_a_number_of_any_length(tmp_path):
+    path, name = tmp_path / "t.csv", "1" * 400
+    path.write_text(f"s,code,g,y,x\n{name},{name},{name},{name},0\n2,2,2,2,1\n")
+    columns = Columns(set="s", target="y", group="g", categories="code")
+    table = read_table(path, columns, classify=True)
+    assert table.sets.ids.tolist() == [name, "2"]
+    assert table.schema.classes == (name, "2")
+
+
 # The index of a frame ----------------------------------------------------------------------------
 
 
@@ -253,10 +301,12 @@ def test_the_index_of_a_stored_frame_may_be_named(frame, tmp_path):
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.floats(-1e12, 1e12), st.floats(1e-3, 1e6), st.lists(st.floats(0, 1), min_size=2, max_size=20)
+    st.floats(-1e12, 1e12),
+    st.floats(1e-3, 1e6),
+    st.lists(st.integers(0, 10**6), min_size=2, max_size=20),
 )
 def test_columns_far_from_zero_keep_their_digits(far, width, steps):
-    values = far + width * np.array(steps)
+    values = far + width * 1e-6 * np.array(steps)
     assume(np.ptp(values) > 0)
     table = read_table(pd.DataFrame({"s": range(len(values)), "t": values}), Columns(set="s"))
     exact = values - table.schema.features[0].offset
@@ -286,6 +336,25 @@ def test_gaps_are_filled_in_the_unit_of_the_column(frame):
         (feature,) = table.schema.features
         assert feature.fill == pytest.approx(fill, abs=1e-5)
         assert table.sets.pool[3, 0] == pytest.approx(fill - feature.offset, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", [".parquet", ".csv"])
+@pytest.mark.parametrize("dtype", ["int64", "datetime64[ns]", "datetime64[s]"])
+def test_an_order_of_large_numbers_or_times_keeps_their_digits(tmp_path, kind, dtype):
+    places = np.random.default_rng(0).permutation(160)
+    far = (175 * 10**16 if dtype != "datetime64[s]" else 175 * 10**7) + places
+    frame = pd.DataFrame({"s": 0, "x": places, "o": far.astype(dtype)})
+    path = write(frame, tmp_path / f"t{kind}")
+    assert read_table(path, Columns(set="s", order="o")).sets[0][:, 0].tolist() == list(range(160))
+
+
+@pytest.mark.parametrize("far", [0, 2**60])
+def test_a_gap_among_large_whole_numbers_is_filled(far):
+    values = pa.array([far + 2**54 + 1, None, far + 1], pa.int64())
+    table = pa.table({"s": [0, 0, 0], "x": values})
+    sets = read_table(table, Columns(set="s", missing="mean")).sets
+    assert np.isfinite(sets.pool).all()
+    assert sets.pool[1, 0] == pytest.approx(sets.pool[[0, 2], 0].mean(), rel=1e-6)
 
 
 # Classes -----------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from capnets.errors import InputError, unknown
-from capnets.estimators.averaging import choose_orders, mean_added_values, mean_prediction
+from capnets.estimators.averaging import mean_added_values, mean_prediction
 from capnets.estimators.inputs import Given, fingerprint, read
-from capnets.estimators.per_set import labels_of, per_set, weighted
-from capnets.explain import Explanation
+from capnets.estimators.per_set import labels_of, weighted, weights_of
+from capnets.explain import Explanation, Orders
 from capnets.explain import added_values as explain_added_values
 from capnets.models import ModelSpec, SetModel
 from capnets.models.sorted import BY_WORTH
@@ -111,7 +111,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _given(self, X: Any, y: Any, *, folder: Path | None = None) -> Given:
         labels, classify = y is None, self.classifies
-        return read(X, self.columns, labels=labels, classify=classify, folder=folder)
+        return read(X, self.columns, labels=labels, classify=classify, learning=True, folder=folder)
 
     def _targets(self, labels: Array, given: Given | None) -> tuple[Array, str, int, Array | None]:
         """Labels as numbers, the loss, the number of outputs, and weights of their own.
@@ -127,7 +127,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         )
         weights = [given.sets.weights, balance]
         if sample_weight is not None:
-            weights.append(per_set(sample_weight, given, name="sample_weight"))
+            weights.append(weights_of(sample_weight, given))
         sets = replace(given.sets, y=numbers.astype(np.float32), weights=None)
         sets = weighted(sets, *weights)
         sets.check_finite()
@@ -219,8 +219,15 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             recipe = find_recipe(chosen) if isinstance(chosen, str) else chosen
         if self.epochs is not None:
             recipe = replace(recipe, epochs=self.epochs)
+        if not given.order:
+            return recipe
+        if recipe.orders > 1:
+            raise InputError(
+                f"instances cannot be read in the order of {given.order!r} "
+                f"and in {recipe.orders} orders at each step; leave one of the two out"
+            )
         # Where order has a meaning, instances are read in it, in training too.
-        return replace(recipe, reshuffle=False) if given.order else recipe
+        return replace(recipe, reshuffle=False)
 
     def _orders(self, preset: Preset, given: Given) -> int:
         if given.order or self.sort is not None:
@@ -280,12 +287,25 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
                 f"X has {given.sets.in_features} features, but {type(self).__name__} "
                 f"was fitted with {self.n_features_in_}"
             )
+        self._check_names(given.sets.feature_names)
         return given
+
+    def _check_names(self, names: Sequence[str] | None) -> None:
+        """Names tell categories and offsets too: other names are other numbers."""
+        if names is None or not hasattr(self, "feature_names_in_"):
+            return
+        for k, (name, known) in enumerate(zip(names, self.feature_names_in_, strict=True)):
+            if name != known:
+                raise InputError(
+                    f"feature {k} (from 0) of X is {name!r}, but {type(self).__name__} was fitted "
+                    f"with {known!r} there; read X as what was trained on: by its schema, "
+                    "read_table(X, schema)"
+                )
 
     def _raw(self, X: Any) -> Array:
         """Sets x outputs: amounts, or logits."""
         sets = self._read(X).sets
-        return mean_prediction(self.model_, sets, choose_orders(self.model_, self.n_orders_))
+        return mean_prediction(self.model_, sets, Orders.averaging(self.n_orders_))
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sets, Array, Array | None]:
         """Sets, their labels as `predict` would give them, and weights: what `score` compares."""
@@ -293,11 +313,16 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         labels = labels_of(y, given)
         if self.classifies and y is None and given.classes is not None:
             labels = np.array(given.classes)[labels.astype(np.int64)]
+        labels = self._comparable(labels, given.sets)
         # What is measured counts every set alike, unless weights are given for it.
         sets = replace(given.sets, y=None, weights=None)
         if sample_weight is not None:
-            sets = weighted(sets, per_set(sample_weight, given, name="sample_weight"))
+            sets = weighted(sets, weights_of(sample_weight, given))
         return sets, labels, sets.weights
+
+    def _comparable(self, labels: Array, sets: Sets) -> Array:
+        """Labels in the type in which `predict` answers."""
+        return labels
 
     def set_ids(self, X: Any) -> Array:
         """The name of every set, in the order in which `predict` and `predict_proba` answer.
@@ -314,7 +339,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         after row of a table. Over a set they sum to its prediction (its logits).
         """
         given = self._read(X)
-        orders = choose_orders(self.model_, self.n_orders_)
+        orders = Orders.averaging(self.n_orders_)
         values = given.by_row(mean_added_values(self.model_, given.sets, orders))
         return values[:, 0] if values.shape[1] == 1 else values
 
@@ -328,7 +353,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     def explain(self, X: Any, *, output: int | None = None) -> Explanation:
         """The added values as an `Explanation`: with spreads, costs, pages and figures."""
         sets = self._read(X).sets
-        orders = choose_orders(self.model_, self.n_orders_)
+        orders = Orders.averaging(self.n_orders_)
         return explain_added_values(self.model_, sets, orders=orders, output=output)
 
     # Keeping ------------------------------------------------------------------------------------

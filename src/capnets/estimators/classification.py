@@ -17,9 +17,11 @@ from sklearn.utils.class_weight import compute_sample_weight
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.inputs import Given
+from capnets.estimators.per_set import named
 from capnets.models.capacity import ACTIVATIONS
 from capnets.sets import Array, Sets
 from capnets.tables.columns import Columns
+from capnets.tables.encode import as_text
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 
@@ -95,11 +97,11 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
             )
         numbers = self._learn_classes(labels, given)
         # The classes of a table are numbered already; class weights are told by their names.
-        named = labels if self.multilabel_ else self.classes_[numbers.astype(np.int64)]
+        called = labels if self.multilabel_ else self.classes_[numbers.astype(np.int64)]
         two = not self.multilabel_ and len(self.classes_) == 2
         loss = "logistic" if self.multilabel_ or two else "softmax"
         outputs = 1 if two else len(self.classes_)
-        return numbers, loss, outputs, self._class_weights(named)
+        return numbers, loss, outputs, self._class_weights(called)
 
     def _learn_classes(self, labels: Array, table: Given | None) -> Array:
         self.multilabel_ = labels.ndim == 2 and labels.shape[1] > 1
@@ -122,11 +124,11 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
                 )
             self.classes_ = np.arange(labels.shape[1])
             return labels.astype(np.float64)
-        named = None if table is None else table.classes
-        if named is None:
-            self.classes_, numbers = np.unique(labels, return_inverse=True)
+        known = None if table is None else table.classes
+        if known is None:
+            self.classes_, numbers = _distinct(labels)
         else:
-            self.classes_, numbers = np.array(named), labels  # numbered already
+            self.classes_, numbers = np.array(known), labels  # numbered already
         if len(self.classes_) < 2:
             raise InputError(
                 f"y has one class only ({self.classes_[0]}); nothing can be learned from it"
@@ -137,6 +139,25 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
                 "amounts, not classes; use SetRegressor"
             )
         return numbers.astype(np.float64)
+
+    def _comparable(self, labels: Array, sets: Sets) -> Array:
+        """Labels as `classes_` has them: where one are text and the other numbers, by their names.
+
+        Labels of the same type may be classes that were never seen; no prediction is right there.
+        """
+        flat = labels.reshape(-1) if labels.shape[1:] == (1,) else labels
+        if self.multilabel_ or flat.ndim > 1 or _are_text(flat) == _are_text(self.classes_):
+            return labels
+        places = {as_text(c): k for k, c in enumerate(self.classes_.tolist())}
+        found = np.array([places.get(as_text(c), -1) for c in flat.tolist()])
+        if (found < 0).any():
+            k = int(np.argmax(found < 0))
+            raise InputError(
+                f"{named(sets, k)} has the label {as_text(flat.tolist()[k])}, no known class "
+                f"({', '.join(places)}); give labels as the classes are called in training"
+            )
+        known: Array = self.classes_[found]
+        return known
 
     def _class_weights(self, labels: Array) -> Array | None:
         if self.class_weight is None:
@@ -197,3 +218,21 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
 
     def _set_labels(self, labels: Any) -> None:
         self.classes_, self.multilabel_ = np.array(labels["classes"]), labels["multilabel"]
+
+
+def _distinct(labels: Array) -> tuple[Array, Array]:
+    """The classes, sorted, and which of them each label is."""
+    try:
+        classes, numbers = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        raise InputError(
+            f"y mixes classes of several types ({', '.join(kinds)}); make all of them text or all "
+            "numbers"
+        ) from error
+    return classes, numbers
+
+
+def _are_text(values: Array) -> set[bool]:
+    """Whether values are text; both where some are and others are not."""
+    return {isinstance(value, str) for value in values.tolist()}

@@ -92,17 +92,20 @@ def read(
     *,
     labels: bool = False,
     classify: bool = False,
+    learning: bool = False,
     folder: Path | None = None,
 ) -> Given:
     """Sets from a list of 2-D arrays, `Sets`, or a table whose columns are known.
 
-    With a folder the instances of a table are kept there instead of in memory.
+    With a folder the instances of a table are kept there instead of in memory. `learning` as in
+    `Sets.from_arrays`; a schema learns offsets instead.
     """
     X = _known_table(X)
     if isinstance(X, Sets):
         given = Given(X)
     elif isinstance(X, str | Path) and Path(X).suffix == ".npz":
-        given = Given(read_npz(X, labels=labels), classes=npz_classes(X) if labels else None)
+        sets = read_npz(X, labels=labels, learning=learning)
+        given = Given(sets, classes=npz_classes(X) if labels else None)
     elif _is_table(X):
         if columns is None:
             raise InputError(
@@ -121,7 +124,7 @@ def read(
             classes=table.schema.classes, index=X.index if hasattr(X, "iloc") else None,
         )  # fmt: skip
     else:
-        given = Given(Sets.from_arrays(_arrays(X)))
+        given = Given(Sets.from_arrays(_arrays(X), learning=learning))
     if not len(given.sets):
         raise InputError("zero sets: give at least one")
     empty = np.flatnonzero(given.sets.sizes == 0)

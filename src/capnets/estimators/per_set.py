@@ -13,7 +13,11 @@ from capnets.estimators.inputs import Given
 from capnets.sets import Array, Sets
 from capnets.tables.encode import as_text
 
-__all__ = ["labels_of", "per_set", "weighted"]
+__all__ = ["labels_of", "named", "per_set", "weighted", "weights_of"]
+
+
+#: What stands for an amount or a label; a gap is none of them.
+NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
 def labels_of(y: Any, given: Given) -> Array:
@@ -26,7 +30,7 @@ def labels_of(y: Any, given: Given) -> Array:
     missing = np.argwhere(pd.isna(labels))
     if len(missing):
         raise InputError(
-            f"the label of {_named(given.sets, missing[0][0])} is {labels[tuple(missing[0])]}; "
+            f"the label of {named(given.sets, missing[0][0])} is {labels[tuple(missing[0])]}; "
             "give it one or drop the set"
         )
     return labels
@@ -47,6 +51,13 @@ def per_set(values: Any, given: Given, *, name: str) -> Array:
     if hasattr(values, "iloc"):
         listed = listed[_places(values.index, given, name)]
     return listed if len(listed) == len(sets) else _constant(listed, sets, name)
+
+
+def weights_of(sample_weight: Any, given: Given) -> Array:
+    """One weight per set, given as labels are; a frame of one column is that column."""
+    if hasattr(sample_weight, "iloc") and sample_weight.shape[1:] == (1,):
+        sample_weight = sample_weight.iloc[:, 0]
+    return per_set(sample_weight, given, name="sample_weight")
 
 
 def weighted(sets: Sets, *weights: Array | None) -> Sets:
@@ -72,7 +83,7 @@ def _weights(values: Array, sets: Sets) -> Array:
     if bad.any():
         k = int(np.argmax(bad))
         raise InputError(
-            f"the weight of {_named(sets, k)} is {weights[k]:g}; "
+            f"the weight of {named(sets, k)} is {weights[k]:g}; "
             "weights must be finite and not negative. Correct it, or drop the set."
         )
     return weights
@@ -80,9 +91,13 @@ def _weights(values: Array, sets: Sets) -> Array:
 
 def _array(values: Any, name: str) -> Array:
     try:
-        return np.asarray(values)
+        listed = np.asarray(values)
     except ValueError as error:
         raise InputError(f"{name} has rows of unequal lengths; expected one per set") from error
+    # pandas gives columns of several types, and those that may have gaps, as objects.
+    if listed.dtype == object and all(isinstance(v, NUMBERS) for v in listed.flat):
+        return np.array(listed.tolist()).reshape(listed.shape)
+    return listed
 
 
 def _constant(listed: Array, sets: Sets, name: str) -> Array:
@@ -98,9 +113,7 @@ def _constant(listed: Array, sets: Sets, name: str) -> Array:
     varies[both] = listed[both] != expected[both]
     if varies.any():
         k = int(np.searchsorted(sets.offsets, np.argwhere(varies)[0][0], "right")) - 1
-        raise InputError(
-            f"{name} varies within {_named(sets, k)}; it must be constant within a set"
-        )
+        raise InputError(f"{name} varies within {named(sets, k)}; it must be constant within a set")
     return first
 
 
@@ -144,5 +157,6 @@ def _found(names: Any, index: Any) -> Array | None:
     return None if (places < 0).any() else places
 
 
-def _named(sets: Sets, k: int) -> str:
+def named(sets: Sets, k: int) -> str:
+    """What a message calls a set: its name, or its number."""
     return f"set {k if sets.ids is None else sets.ids[k]}"

@@ -17,11 +17,12 @@ import numpy as np
 
 from capnets.atomic import writing
 from capnets.errors import InputError
-from capnets.estimators.averaging import choose_orders, mean_added_values
+from capnets.estimators.averaging import mean_added_values
 from capnets.estimators.classification import SetClassifier
 from capnets.estimators.documents import opened
 from capnets.estimators.inputs import read
 from capnets.estimators.regression import SetRegressor
+from capnets.explain import Orders
 from capnets.sets import Array, Sets
 from capnets.tables import read_table
 
@@ -152,7 +153,7 @@ def _cuts(offsets: Array) -> Array:
 
 
 def _columns(estimator: SetRegressor | SetClassifier, sets: Sets, rows: Array) -> dict[str, Array]:
-    orders = choose_orders(estimator.model_, estimator.n_orders_)
+    orders = Orders.averaging(estimator.n_orders_)
     values = mean_added_values(estimator.model_, sets, orders)
     owners = np.repeat(np.arange(len(sets)), sets.sizes)
     # Differences between the predictions of prefixes sum to the prediction too, so this holds for

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from capnets import metrics
-from capnets.estimators.averaging import choose_orders, mean_prediction
+from capnets.estimators.averaging import mean_prediction
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.classification import SetClassifier
+from capnets.explain import Orders
 from capnets.sets import Array, Sets
 
 __all__ = ["quality"]
@@ -23,7 +24,7 @@ def quality(estimator: SetEstimator, sets: Sets) -> dict[str, float]:
     sets
         With labels as numbers: amounts, or the numbers of classes.
     """
-    orders = choose_orders(estimator.model_, estimator.n_orders_)
+    orders = Orders.averaging(estimator.n_orders_)
     raw = mean_prediction(estimator.model_, sets, orders)
     y = np.asarray(sets.y)
     if isinstance(estimator, SetClassifier):

@@ -14,6 +14,9 @@ from capnets.sets import Array
 
 __all__ = ["SetRegressor"]
 
+#: So many steps of 32-bit numbers the spread of amounts has at least; with fewer, rounding shows.
+STEPS = 8
+
 
 class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
     """Predict an amount per set, and what each instance adds to it.
@@ -85,6 +88,7 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
             raise InputError(f"y holds something that is not a number: {error}") from error
         if labels.ndim not in (1, 2):
             raise InputError(f"y has shape {labels.shape}; expected one label, or a row, per set")
+        _check_told_apart(labels, given)
         self.flat_ = labels.ndim == 1
         self.n_outputs_ = 1 if self.flat_ else labels.shape[1]
         return labels, "squared", self.n_outputs_, None
@@ -103,3 +107,25 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
 
     def _set_labels(self, labels: Any) -> None:
         self.flat_, self.n_outputs_ = labels["flat"], self.spec_.outputs
+
+
+def _check_told_apart(labels: Array, given: Given | None) -> None:
+    """Refuse amounts so far from zero that 32 bits round away what sets differ in.
+
+    Labels of a table or of `Sets` are rounded already: then far ones may have become all alike.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest, spread = np.abs(labels).max(axis=0), labels.std(axis=0)
+        step = np.spacing(largest.astype(np.float32))
+        alike = spread <= STEPS * np.spacing(largest)  # but for the rounding of 64 bits
+        lost = np.where(alike, step > 1, STEPS * step > spread)
+    if lost.any():
+        k = int(np.argmax(lost))
+        shown = labels[0] if labels.ndim == 1 else labels[0, k]
+        where = "y" if labels.ndim == 1 else f"output {k} of y"
+        if given is not None and given.schema is not None:
+            where = f"column {given.schema.columns.target[k]!r}"
+        raise InputError(
+            f"{where} has amounts such as {shown:.12g}, far from 0 but near each other: in 32 bits "
+            "they cannot be told apart; subtract a constant from all of them, such as their mean"
+        )

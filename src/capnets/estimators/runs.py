@@ -146,4 +146,9 @@ def held_out(
     groups = None if given.groups is None else given.groups[stays.ids]
     # What is measured counts every set alike.
     test = replace(sets.subset(held.ids), weights=None)
-    return replace(given, sets=given.sets.subset(stays.ids), groups=groups), test
+    # Classes stay numbered as they are: what stays may lack one of them.
+    classes = given.classes
+    if isinstance(estimator, SetClassifier) and not estimator.multilabel_:
+        classes = tuple(estimator.classes_.tolist())
+    left = replace(given.sets, y=sets.y).subset(stays.ids)
+    return replace(given, sets=left, groups=groups, classes=classes), test

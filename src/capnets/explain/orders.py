@@ -79,6 +79,11 @@ class Orders:
         return cls("random", count, antithetic, seed)
 
     @classmethod
+    def averaging(cls, count: int, *, seed: int = 0) -> Self:
+        """So many random orders to average over; one reads instances as they stand."""
+        return cls.random(count, seed=seed) if count > 1 else cls()
+
+    @classmethod
     def every(cls) -> Self:
         """All orders there are; for small sets."""
         return cls("every")

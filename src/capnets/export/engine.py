@@ -11,7 +11,7 @@ import numpy as np
 
 from capnets.batches import Batches
 from capnets.errors import InputError
-from capnets.explain.orders import as_orders
+from capnets.explain.orders import Orders
 from capnets.export.session import check_shape, open_graph
 from capnets.models.base import SetModel
 from capnets.runs import Run
@@ -89,11 +89,11 @@ class Engine:
             Sets, or a list with one array (instances x features) per set.
         orders
             The mean over so many random orders, as estimators predict (the card says over how
-            many); None reads instances as they stand.
+            many); None, and 1, read instances as they stand.
         """
         sets = self._check(sets)
         if orders is not None:
-            return as_orders(orders).mean(sets, self.predict).astype(np.float32)
+            return Orders.averaging(orders).mean(sets, self.predict).astype(np.float32)
         out = np.empty((len(sets), self.outputs), dtype=np.float32)
         for chosen, prediction, _ in self._answers("sets" if self.additive else "predict", sets):
             out[chosen] = prediction
@@ -106,7 +106,7 @@ class Engine:
         """
         sets = self._check(sets)
         if orders is not None:
-            mean = as_orders(orders).mean(sets, self.added_values, per_instance=True)
+            mean = Orders.averaging(orders).mean(sets, self.added_values, per_instance=True)
             return mean.astype(np.float32)
         out = np.empty((len(sets.index), self.outputs), dtype=np.float32)
         for chosen, _, values in self._answers("sets", sets):

@@ -10,7 +10,7 @@ import numpy as np
 
 from capnets.errors import InputError, unknown
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.estimators.averaging import choose_orders, mean_prediction
+from capnets.estimators.averaging import mean_prediction
 from capnets.estimators.documents import opened
 from capnets.estimators.inputs import read
 from capnets.estimators.runs import load_estimator
@@ -154,9 +154,10 @@ def explain_run(
     number = None if output is None else names.index(output)
     if number is None and len(names) > 1:
         raise InputError(f"this run has several outputs; say which one: {', '.join(names)}")
-    averaged = choose_orders(estimator.model_, orders or estimator.n_orders_)
-    if averaged.kind == "random":
-        averaged = replace(averaged, seed=seed)
+    if orders is None:
+        averaged = Orders.averaging(estimator.n_orders_, seed=seed)
+    else:
+        averaged = Orders.random(orders, seed=seed)
     found = _explain(estimator.model_, chosen, method, orders, averaged, seed, output=number)
     explained = Explained(
         _named(found, sets) if chosen.ids is None else found,

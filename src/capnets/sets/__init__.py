@@ -78,8 +78,15 @@ class Sets:
     # Making -------------------------------------------------------------------------------------
 
     @classmethod
-    def from_arrays(cls, arrays: Sequence[Any], y: Any = None, **about: Any) -> Self:
-        """Sets from a list with one array (instances x features) per set."""
+    def from_arrays(
+        cls, arrays: Sequence[Any], y: Any = None, *, learning: bool | None = None, **about: Any
+    ) -> Self:
+        """Sets from a list with one array (instances x features) per set.
+
+        `learning` says whether a network is to learn from them, by default if they have labels.
+        Columns far from 0, whose values 32 bits do not tell apart, are then refused. A few sets to
+        predict may well be alike.
+        """
         if not len(arrays):
             raise InputError("zero sets: give at least one array of instances x features")
         tables = [np.asarray(a) for a in arrays]
@@ -104,8 +111,11 @@ class Sets:
         pool = np.empty((offsets[-1], *shape), dtype=np.float32)
         for k, table in enumerate(tables):
             pool[offsets[k] : offsets[k + 1]] = faults.numbers(table, f"set {k}")
-        labels = None if y is None else faults.numbers(y, "y")
-        return cls(pool, np.arange(len(pool)), offsets, labels, **about)
+        labels = None if y is None else faults.labels(y, "y")
+        sets = cls(pool, np.arange(len(pool)), offsets, labels, **about)
+        if y is not None if learning is None else learning:
+            faults.check_digits(sets, tables)
+        return sets
 
     @classmethod
     def from_padded(cls, x: Any, mask: Any = None, y: Any = None, **about: Any) -> Self:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capnets.errors import InputError
+from capnets.sets.digits import TOO_FAR, Range, is_far, is_wide
 from capnets.sets.orders import Array
 
 if TYPE_CHECKING:
     from capnets.sets import Sets
 
-__all__ = ["check_finite", "check_kinds", "check_layout", "numbers"]
+__all__ = ["check_digits", "check_finite", "check_kinds", "check_layout", "labels", "numbers"]
+
+#: Up to here 32-bit numbers hold every whole number.
+WHOLE = 2**24
 
 
 def check_kinds(sets: Sets) -> None:
@@ -76,10 +81,8 @@ def check_finite(sets: Sets) -> None:
         k = int(np.searchsorted(sets.offsets, position, "right")) - 1
         instance = sets.pool[sets.index[position]]
         place = tuple(np.argwhere(~np.isfinite(instance))[0].tolist())
-        column = place[0] if len(place) == 1 else place
-        name = f" ({sets.feature_names[place[-1]]!r})" if sets.feature_names else ""
         raise InputError(
-            f"{_named(sets, k)} has the value {instance[place]} in column {column}{name} of its "
+            f"{_named(sets, k)} has the value {instance[place]} in {_column(sets, place)} of its "
             f"instance {position - int(sets.offsets[k])}; replace or drop missing and infinite "
             "values first"
         )
@@ -90,6 +93,34 @@ def check_finite(sets: Sets) -> None:
                 f"the {what} of {_named(sets, k)} is {values[k]}; "
                 f"give it a finite {what} or drop the set"
             )
+
+
+def check_digits(sets: Sets, tables: Sequence[Array]) -> None:
+    """Refuse columns whose values the pool, cut to 32 bits from the tables, does not tell apart.
+
+    The pool shows which columns are far from 0; only those are read again with all their digits.
+    """
+    pool, wide = sets.pool, [t for t in tables if is_wide(t.dtype)]
+    if not wide or not len(pool):
+        return
+    with np.errstate(invalid="ignore"):  # NaN and infinity: see check_finite
+        low, high = (m.astype(np.float64) for m in (pool.min(axis=0), pool.max(axis=0)))
+        far = np.argwhere(is_far(low, high, times=TOO_FAR))
+    for place in map(tuple, far.tolist()):
+        column: Any = (slice(None), *place)
+        reach = Range()
+        reach.add(np.concatenate([t[column] for t in wide]).astype(np.float64))
+        if reach.loses(times=TOO_FAR) and not reach.rounding:
+            raise InputError(
+                f"{_column(sets, place)} lies between {reach.low!r} and {reach.high!r}: networks "
+                "compute with 32 bits, which do not tell such values apart. Subtract a number "
+                f"such as {reach.middle()!r} from it, here and in sets to predict."
+            )
+
+
+def _column(sets: Sets, place: tuple[int, ...]) -> str:
+    name = f" ({sets.feature_names[place[-1]]!r})" if sets.feature_names else ""
+    return f"column {place[0] if len(place) == 1 else place}{name}"
 
 
 def _named(sets: Sets, k: int) -> str:
@@ -104,3 +135,15 @@ def numbers(values: Any, name: str) -> Array:
             return converted
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} holds something that is not a number: {error}") from error
+
+
+def labels(values: Any, name: str) -> Array:
+    """Labels as 32-bit numbers; whole ones that are too large for that stay as they are.
+
+    They may name classes, of which 32 bits would make one. `name` is what an error calls them.
+    """
+    narrow, given = numbers(values, name), np.asarray(values)
+    if given.dtype.kind not in "iuf" or not np.isfinite(narrow).all():
+        return narrow
+    large = (given > WHOLE) | (given < -WHOLE)
+    return given if large.any() and (given % 1 == 0).all() else narrow

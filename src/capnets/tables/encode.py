@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from math import floor, isfinite, log10
+from contextlib import suppress
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from capnets.errors import InputError
 from capnets.sets import Array
+from capnets.sets.digits import Range
 from capnets.tables.columns import Columns, Feature, Schema, matches, missing_column
 from capnets.tables.sources import Source
 
 __all__ = [
     "Encoder", "as_meant", "as_text", "check_amounts", "check_plain", "distinct_values",
-    "learn_schema", "number_column", "text_column",
+    "learn_schema", "number_column", "place_column", "text_column",
 ]  # fmt: skip
 
 #: A column with more values than this is a name, not a category.
 MOST_CATEGORIES = 256
-#: A column this many times larger than its range gets an offset: of 24 bits 14 are left otherwise.
-FAR = 2**10
 #: A network keeps to the rule that it was trained with.
 RULE = "It is chosen when the network is trained: --missing mean or zero, Columns(missing=…)."
 
@@ -55,7 +55,7 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
     features = tuple(
         Feature(n, categories=seen[n])
         if n in seen
-        else Feature(n, offset=ranges[n].offset() if n in ranges else 0.0)
+        else Feature(n, offset=ranges[n].middle() if n in ranges and ranges[n].loses() else 0.0)
         for n in chosen
     )
     return Schema(columns, features)
@@ -101,9 +101,11 @@ class Encoder:
 
     def _categories(self, feature: Feature, column: Any, out: Array, row: int) -> None:
         assert feature.categories is not None
-        places = {c: k for k, c in enumerate(feature.categories)}
-        values, codes = text_column(column, self.source)
-        known = np.array([places.get(v, -1) for v in values] + [-1])
+        # As written; else as meant, for one column may be numbers in one file and text in another.
+        written = {c: k for k, c in enumerate(feature.categories)}
+        places = {_category(c): k for c, k in written.items()} | written
+        values, codes = text_column(column)
+        known = np.array([places.get(v, places.get(_category(v), -1)) for v in values] + [-1])
         where = known[codes]
         unseen = np.flatnonzero(where < 0)
         if len(unseen) and self.refuse:
@@ -149,28 +151,42 @@ def number_column(column: Any) -> Array:
         column = column.dictionary_decode()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.timestamp("ns")).cast(pa.int64())
     if pa.types.is_decimal(column.type) or column.null_count:
-        column = column.cast(pa.float64())
+        column = column.cast(pa.float64(), safe=False)  # the nearest, as where there are no gaps
     numbers: Array = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     return numbers
 
 
-def distinct_values(column: Any, source: Source) -> tuple[list[Any], Array]:
+def place_column(column: Any) -> Array:
+    """A column without gaps as numbers to sort by; whole numbers and times keep their digits."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_temporal(column.type):
+        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    if pa.types.is_string(column.type):
+        with suppress(pa.ArrowInvalid):  # fractions
+            column = column.cast(pa.int64())
+    if not pa.types.is_integer(column.type):
+        return number_column(column)
+    places: Array = column.to_numpy(zero_copy_only=False)
+    return places
+
+
+def distinct_values(column: Any) -> tuple[list[Any], Array]:
     """The distinct values of a column, and which of them each row has (-1: none)."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     indices = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    values = column.dictionary.to_pylist()
-    return [as_meant(v) for v in values] if source.untyped else values, indices
+    return column.dictionary.to_pylist(), indices
 
 
-def text_column(column: Any, source: Source) -> tuple[list[str], Array]:
+def text_column(column: Any) -> tuple[list[str], Array]:
     """The distinct values of a column as text, and which of them each row has (-1: none)."""
-    values, codes = distinct_values(column, source)
+    values, codes = distinct_values(column)
     return [as_text(v) for v in values], codes
 
 
@@ -186,45 +202,29 @@ def as_meant(value: Any) -> Any:
             number = kind(value)
         except ValueError:
             continue
-        if isfinite(number) and str(number) == value:
+        fits = -(2**63) <= number < 2**64 if isinstance(number, int) else isfinite(number)
+        if fits and str(number) == value:
             return number
     return value
 
 
-class _Range:
-    """What is to be known about a column of numbers before they are cut to 32 bits."""
-
-    def __init__(self) -> None:
-        self.low, self.high, self.exact = np.inf, -np.inf, True
-
-    def add(self, numbers: Array) -> None:
-        numbers = numbers[np.isfinite(numbers)]
-        if len(numbers):
-            self.low = min(self.low, float(numbers.min()))
-            self.high = max(self.high, float(numbers.max()))
-            with np.errstate(over="ignore"):
-                self.exact = self.exact and bool((numbers.astype(np.float32) == numbers).all())
-
-    def offset(self) -> float:
-        """A round number in or near the range, if 32 bits would not tell the values apart."""
-        width = self.high - self.low
-        far = width > 0 and max(abs(self.low), abs(self.high)) > FAR * width
-        if self.exact or not far:
-            return 0.0
-        return round(self.low + width / 2, -floor(log10(width)))
+def _category(written: str) -> str:
+    """What a category is called if it is a number or a Boolean: 2.0 is 2, and true is True."""
+    spelled = written.capitalize()
+    return spelled if spelled in ("True", "False") else as_text(as_meant(written))
 
 
 def _look_through(
     source: Source, categories: list[str], numbers: list[str]
-) -> tuple[dict[str, tuple[str, ...]], dict[str, _Range]]:
+) -> tuple[dict[str, tuple[str, ...]], dict[str, Range]]:
     """The values of categories and the ranges of numbers."""
     seen: dict[str, set[str]] = {n: set() for n in categories}
-    ranges = {n: _Range() for n in numbers}
+    ranges = {n: Range() for n in numbers}
     for batch in source.batches([*categories, *numbers]) if categories or numbers else ():
         for name, reach in ranges.items():
             reach.add(number_column(batch.column(name)))
         for name, found in seen.items():
-            values, codes = text_column(batch.column(name), source)
+            values, codes = text_column(batch.column(name))
             found |= {values[k] for k in np.unique(codes) if k >= 0}
             if len(found) > MOST_CATEGORIES:
                 raise InputError(

@@ -17,7 +17,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.sets import Array, Sets, offsets_of
 from capnets.tables.columns import Columns, Schema, missing_column
-from capnets.tables.encode import Encoder, as_text, check_plain, learn_schema, number_column
+from capnets.tables.encode import Encoder, as_text, check_plain, learn_schema, place_column
 from capnets.tables.per_set import Owners, PerSet
 from capnets.tables.pool import FilePool, MemoryPool
 from capnets.tables.sources import Source, open_source
@@ -56,7 +56,8 @@ def read_table(
     columns
         `Columns` to learn a schema from this table, or the `Schema` of a run to read it by.
     labels
-        Whether targets are wanted; without, their columns need not exist.
+        Whether targets are wanted; without, their columns need not exist. Groups and weights are
+        read with them, and wherever a schema is learned: it is what training does.
     classify
         Whether a target of numbers names classes (several: whether each is a label of 0 and 1).
         Text, Booleans and categories always do.
@@ -80,7 +81,7 @@ def read_table(
     source = open_source(table)
     schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
     learning = schema is not columns
-    source = source.naming(_names(schema, classify=classify))
+    source = source.naming([*_names(schema, classify=classify), *_long_order(schema, source)])
     if folder is not None and (Path(folder) / "sets.json").exists() and not force:
         raise InputError(f"{folder} already holds sets; choose another folder, or replace it")
     encoder = Encoder(schema, source)
@@ -114,9 +115,10 @@ class _Reader:
         self, source: Source, schema: Schema, *, labels: bool, classify: bool, learning: bool
     ) -> None:
         columns, self.source, self.schema = schema.columns, source, schema
-        wanted = [columns.set, columns.order]
-        if labels:
-            wanted += [*columns.target, columns.group, columns.weight]
+        wanted = [columns.set, columns.order, *(columns.target if labels else ())]
+        training = labels or learning
+        group, weight = (columns.group, columns.weight) if training else (None, None)
+        wanted += [group, weight]
         for name in filter(None, wanted):
             if name not in source.names:
                 raise missing_column(name, source.names, where=source.name)
@@ -124,8 +126,8 @@ class _Reader:
         self.places: list[Array] = []
         self.rows = 0
         self.targets = self._targets(classify, learning) if labels else []
-        self.group = PerSet(source, columns.group, names=True) if labels and columns.group else None
-        self.weight = PerSet(source, columns.weight) if labels and columns.weight else None
+        self.group = PerSet(source, group, names=True) if group else None
+        self.weight = PerSet(source, weight) if weight else None
 
     def _targets(self, classify: bool, learning: bool) -> list[PerSet]:
         source, columns = self.source, self.schema.columns.target
@@ -160,17 +162,17 @@ class _Reader:
         self.rows += len(batch)
 
     def _places(self, batch: Any, order: str) -> Array:
-        where = f"{self.source.name}, column {order!r}"
-        try:
-            places = number_column(batch.column(order))
-        except (ValueError, NotImplementedError) as error:
-            raise InputError(f"{where}: an order needs numbers or times ({error})") from error
-        if np.isnan(places).any():
-            row = self.rows + int(np.argmax(np.isnan(places)))
+        where, column = f"{self.source.name}, column {order!r}", batch.column(order)
+        gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        if gaps.any():
+            row = self.rows + int(np.argmax(gaps))
             raise InputError(
                 f"{where}, row {row} (from 0): no value; an order needs one in every row"
             )
-        return places
+        try:
+            return place_column(column)
+        except (ValueError, NotImplementedError) as error:
+            raise InputError(f"{where}: an order needs numbers or times ({error})") from error
 
     def classes(self) -> tuple[str | int, ...] | None:
         """The classes of the only target, if it names any: numbers rising, else by their names."""
@@ -252,6 +254,16 @@ def _names(schema: Schema, *, classify: bool) -> list[str]:
     if (classify or schema.classes is not None) and len(columns.target) == 1:
         names += columns.target
     return [name for name in names if name is not None]
+
+
+def _long_order(schema: Schema, source: Source) -> list[str]:
+    """The order column, if it holds numbers, of which a guessed type may not keep all digits."""
+    import pyarrow as pa
+
+    order = schema.columns.order
+    if order not in source.names or order in (f.name for f in schema.features):
+        return []
+    return [order] if pa.types.is_floating(source.schema.field(order).type) else []
 
 
 def _filled(schema: Schema, means: Array) -> tuple[Any, ...]:

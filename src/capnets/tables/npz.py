@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.sets import Array, Sets
+from capnets.sets import Array, Sets, faults
 
 __all__ = ["npz_classes", "read_npz"]
 
 
-def read_npz(path: str | Path, *, labels: bool = True) -> Sets:
+def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = None) -> Sets:
     """Read `X`, `offsets` (set k is X[offsets[k]:offsets[k + 1]]) and, if wanted, `y` or `Y`.
 
     Labels that are text become numbers, those of `npz_classes`. `feature_names` and `ids` are taken
-    too where they are there. Nothing in the file is executed.
+    too where they are there. Nothing in the file is executed. `learning` as in `Sets.from_arrays`.
     """
     path = Path(path)
     wanted = ("X", "offsets", "ids", "feature_names")
@@ -37,7 +37,7 @@ def read_npz(path: str | Path, *, labels: bool = True) -> Sets:
     names = arrays.get("feature_names")
     try:
         sets = Sets(
-            X.astype(np.float32),
+            faults.numbers(X, "X"),
             np.arange(len(X)),
             offsets,
             None if y is None else _numbers(y),
@@ -47,6 +47,8 @@ def read_npz(path: str | Path, *, labels: bool = True) -> Sets:
         if (sets.sizes == 0).any():
             raise InputError(f"set {int(np.argmin(sets.sizes))} has no instances; remove it")
         sets.check_finite()
+        if labels if learning is None else learning:
+            faults.check_digits(sets, [X])
     except (InputError, ValueError) as error:
         raise InputError(f"{path}: {error}") from error
     return sets
@@ -76,4 +78,4 @@ def _numbers(y: Array) -> Array:
         y = np.unique(y, return_inverse=True)[1]
     if y.dtype.kind not in "fiub":
         raise InputError(f"y holds {y.dtype}; expected numbers, or text that names classes")
-    return y.astype(np.float32)
+    return faults.labels(y, "y")

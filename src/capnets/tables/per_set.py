@@ -15,7 +15,7 @@ from capnets.tables.encode import (
     distinct_values,
     number_column,
 )
-from capnets.tables.sources import Source
+from capnets.tables.sources import GAPS, Source
 
 __all__ = ["Owners", "PerSet"]
 
@@ -150,11 +150,15 @@ class PerSet:
     def _read(self, batch: Any, row: int) -> Array:
         column = batch.column(self.column)
         if self.names:
-            found, codes = distinct_values(column, self.source)
+            found, codes = distinct_values(column)
             table = np.full(len(found) + 1, -1.0)
             for k in np.unique(codes[codes >= 0]):  # an Arrow dictionary may list more than that
-                table[k] = self.known.setdefault(_name(found[k]), len(self.known))
-            values, bad = table[codes], codes < 0
+                if self.source.untyped and found[k] in GAPS:
+                    continue  # a label that is missing must not become a class
+                meant = as_meant(found[k]) if self.source.untyped else found[k]
+                table[k] = self.known.setdefault(_name(meant), len(self.known))
+            values = table[codes]
+            bad = values < 0
         else:
             values = number_column(column)
             bad = ~np.isfinite(values)

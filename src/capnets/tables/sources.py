@@ -19,6 +19,11 @@ __all__ = ["FORMATS", "Source", "open_source"]
 
 #: Rows that are in memory at once.
 ROWS = 65536
+#: How text files write that a number is missing. Where names belong only an empty field is a gap.
+GAPS = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
+)  # fmt: skip
 #: Bytes of a CSV file that are in memory at once.
 BLOCK = 2**23
 
@@ -115,6 +120,7 @@ class _Csv(Source):
         import pyarrow as pa
 
         self.path, self.name = path, str(path)
+        self.booleans: dict[str, bool] = {}
         first = self._open({}).schema
         # The first block decides the types; a whole number there may be a fraction further down.
         types = [pa.float64() if pa.types.is_integer(t) else t for t in first.types]
@@ -130,12 +136,24 @@ class _Csv(Source):
         named = copy(self)
         named.schema = pa.schema(
             field.with_type(pa.string())
-            # Two spellings of a Boolean are the same.
-            if field.name in columns and not pa.types.is_boolean(field.type)
+            if field.name in columns and not self._is_boolean(field)
             else field
             for field in self.schema
         )
         return named
+
+    def _is_boolean(self, field: Any) -> bool:
+        """Whether a column has Booleans to its end; two spellings of one are the same."""
+        import pyarrow as pa
+
+        if pa.types.is_boolean(field.type) and field.name not in self.booleans:
+            try:
+                for _ in self._open({field.name: field.type}, [field.name]):
+                    pass
+                self.booleans[field.name] = True
+            except pa.ArrowException:
+                self.booleans[field.name] = False
+        return self.booleans.get(field.name, False)
 
     def _open(self, types: dict[str, Any], columns: Sequence[str] = ()) -> Any:
         from pyarrow import csv
@@ -146,7 +164,7 @@ class _Csv(Source):
             read_options=csv.ReadOptions(block_size=BLOCK, use_threads=False),
             parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","),
             convert_options=csv.ConvertOptions(
-                column_types=types, include_columns=list(columns), strings_can_be_null=True
+                column_types=types, include_columns=list(columns), null_values=GAPS
             ),
         )
 
@@ -155,7 +173,8 @@ class _Csv(Source):
 
         types = dict(zip(self.schema.names, self.schema.types, strict=True))
         try:
-            yield from self._open({n: types[n] for n in columns}, columns)
+            for batch in self._open({n: types[n] for n in columns}, columns):
+                yield _without_empty(batch)
         except pa.ArrowException as error:
             reason = re.sub(
                 r"CSV column #(\d+)",
@@ -212,6 +231,21 @@ def _frame(frame: Any) -> Source:
             f"the frame has a column with values of several types: {_first_line(error)}"
         ) from error
     return _Table(table.rename_columns(names), "the frame")
+
+
+def _without_empty(batch: Any) -> Any:
+    """The same rows; text that is empty is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    gap = pa.scalar(None, pa.string())
+    return pa.RecordBatch.from_arrays(
+        [
+            pc.if_else(pc.equal(c, ""), gap, c) if pa.types.is_string(c.type) else c
+            for c in batch.columns
+        ],
+        schema=batch.schema,
+    )
 
 
 def _first_line(error: Exception) -> str:

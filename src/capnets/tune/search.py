@@ -123,6 +123,7 @@ def _question(estimator: SetEstimator, given: Given) -> About:
         "target": None if columns is None else list(columns.target),
         "labels": json.loads(json.dumps(estimator._labels())),
         "order column": given.order,
+        "missing": None if columns is None else columns.missing,
         "seed": estimator.seed_,
         **{
             name: value if isinstance(value, plain) else repr(value)
