@@ -14,7 +14,14 @@ from pathlib import Path
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
-    ["capnets.cli", "capnets.experiment", "capnets.training.fit", "lightning_fabric", "processes"]
+    [
+        "capnets.cli",
+        "capnets.experiment",
+        "capnets.nn.steps.compiled",
+        "capnets.training.fit",
+        "lightning_fabric",
+        "processes",
+    ]
 )
 NOBODY = 65534
 

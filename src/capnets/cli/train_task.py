@@ -14,7 +14,7 @@ from capnets.cli.printing import epochs, loading, print_json, print_measures, st
 if TYPE_CHECKING:
     from capnets.models import ModelSpec
     from capnets.runs import Run
-    from capnets.tasks import TaskSets
+    from capnets.tasks import TaskSpec
     from capnets.tasks.sentiment import ReviewSets
     from capnets.training.priors import Prior
     from capnets.training.recipe import Recipe
@@ -46,12 +46,10 @@ def train_images(
         Seed, folder, threads, devices, whether to resume or replace, whether to print JSON.
     """
     from capnets.models import ModelSpec
-    from capnets.tasks import make, parse_task
+    from capnets.tasks import parse_task
 
-    drawn = parse_task(source, **drawing, seed=how["seed"])
-    with loading() as progress:
-        task = make(drawn, progress=progress)
-    pictures = drawn.embedding == "none" and drawn.source != "digits"
+    task = parse_task(source, **drawing, seed=how["seed"])
+    pictures = task.embedding == "none" and task.source != "digits"
     spec = ModelSpec.from_dict(
         {"activation": "abs", **_said(network), "inputs": "pictures" if pictures else "none"}
     )
@@ -97,7 +95,7 @@ def _recipe(name: str, changes: dict[str, Any]) -> Recipe:
 
 
 def _train(
-    task: TaskSets | ReviewSets,
+    task: TaskSpec | ReviewSets,
     model: ModelSpec,
     recipe: Recipe,
     *,
@@ -110,9 +108,10 @@ def _train(
     **again: bool,
 ) -> None:
     from capnets.experiment import train_task
+    from capnets.tasks.sentiment import ReviewSets
     from capnets.training.fit import make_fabric
 
-    name = task.spec.name
+    name = task.spec.name if isinstance(task, ReviewSets) else task.name
     folder = out or Path("runs") / f"{name.replace(':', '-')}-{model.name}-{seed}"
     # What starts the other processes would choose a number of threads, were there none here.
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
