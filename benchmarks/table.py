@@ -159,7 +159,7 @@ def _few(speed: list[Line]) -> list[str]:
     return [
         "\n## Training on few sets at a time, microseconds per instance\n",
         "2,000 instances in all, 16 hidden dimensions. Compiled: with numba (extra `compiled`).\n",
-        "| network | steps | " + " | ".join(f"{sets} sets" for sets in counts) + " |",
+        "| network | steps | " + " | ".join(f"sets: {sets}" for sets in counts) + " |",
         "|---|---|" + "---|" * len(counts),
         *(
             f"| {name} | {STEPS[by]} | "
