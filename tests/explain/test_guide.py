@@ -1,19 +1,18 @@
 """The guide's code runs as it stands there, and gives what its comments say."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-GUIDE = Path(__file__).parents[2] / "docs" / "explanations.md"
+from pages import DOCS, run_code
+
+GUIDE = DOCS / "explanations.md"
 
 
 @pytest.mark.slow
 def test_code_runs(capsys):
-    names: dict = {"__name__": "guide"}
-    for block in re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.M | re.S):
-        exec(compile(block, str(GUIDE), "exec"), names)
+    names = run_code(GUIDE)
     assert names["added_values"](names["model"], names["auction"]).values == pytest.approx(
         [30, 50, 0, 10], abs=8
     )

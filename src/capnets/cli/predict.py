@@ -22,10 +22,13 @@ def predict(
 ) -> None:
     """Write predictions and what each instance added; a large file is never held as a whole.
 
-    One row per instance: set, row (in FILE, from 0), prediction (of its set), added_value. Added
-    values of a set sum to its prediction. For classes there is a probability_NAME of each class,
-    and added_value_NAME sums to the logit of that class (of two classes, of the second). With
-    several targets every column has the name of one.
+    Columns: set, row (in FILE, from 0), prediction (of the set), added_value.
+    Added values of a set sum to its prediction.
+
+    For classes: a probability_NAME of each; added_value_NAME sums to the logit of
+    that class (of two classes, of the second).
+
+    With several targets every column has the name of one.
     """
     import torch
     from rich.progress import Progress
