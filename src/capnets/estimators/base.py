@@ -11,25 +11,23 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from capnets.errors import InputError, unknown
+from capnets.errors import InputError
+from capnets.estimators import planning
 from capnets.estimators.averaging import mean_added_values, mean_prediction
 from capnets.estimators.inputs import Given, fingerprint, read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
 from capnets.explain import Explanation, Orders
 from capnets.explain import added_values as explain_added_values
 from capnets.models import ModelSpec, SetModel
-from capnets.models.sorted import BY_WORTH
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
 from capnets.tables import Columns, Schema, hold_out
 from capnets.training.ensemble import fit_members
-from capnets.training.presets import SOME_SETS, Preset, preset_for
+from capnets.training.presets import SOME_SETS, preset_for
 from capnets.training.priors import Prior, prior_from_dict
 from capnets.training.recipe import Recipe
-from capnets.training.recipe import recipe as find_recipe
 
 __all__ = ["SetEstimator"]
 
@@ -135,10 +133,10 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.schema_ = self._schema(given)
         self.n_features_in_ = sets.in_features
         self._name_features(sets.feature_names)
-        self.spec_ = self._spec(sets, outputs, preset, order=self._sorting(given))
-        self.recipe_ = self._recipe(preset, given)
-        self.n_orders_ = self._orders(preset, given)
-        self.seed_ = self._seed()
+        self.spec_ = planning.network(self, given, preset, outputs=outputs)
+        self.recipe_ = planning.recipe(self, given, preset)
+        self.n_orders_ = planning.orders(self, given, preset)
+        self.seed_ = planning.seed(self.random_state)
         self.loss_ = loss
         self.fingerprint_ = fingerprint(sets)
         return sets
@@ -177,72 +175,6 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
                 progress=progress or bar,
             )  # fmt: skip
         return self
-
-    def _spec(self, sets: Sets, outputs: int, preset: Preset, *, order: str | int) -> ModelSpec:
-        chosen = {
-            name: getattr(preset, name) if getattr(self, name) is None else getattr(self, name)
-            for name in ("hidden", "layers", "dropout", "members")
-        }
-        return ModelSpec(
-            self.model,
-            in_features=sets.in_features,
-            outputs=outputs,
-            activation=self.activation,
-            inputs="standardize",
-            order=order,
-            **chosen,
-        )
-
-    def _sorting(self, given: Given) -> str | int:
-        """What instances are sorted by, as `ModelSpec` calls it."""
-        if self.sort is None:
-            return "given"
-        if given.order:
-            raise InputError(
-                f"instances cannot be read in the order of {given.order!r} "
-                f"and sorted by {self.sort!r}; leave one of the two out"
-            )
-        names = given.sets.feature_names or ()
-        if self.sort in names:
-            return list(names).index(self.sort)
-        if given.schema is not None and self.sort in given.schema.numbers:
-            return given.schema.numbers[self.sort]
-        if isinstance(self.sort, str) and self.sort != BY_WORTH:
-            raise unknown("feature", self.sort, [BY_WORTH, *names])
-        return self.sort
-
-    def _recipe(self, preset: Preset, given: Given) -> Recipe:
-        chosen = preset.recipe if self.recipe is None else self.recipe
-        if isinstance(chosen, Mapping):
-            recipe = Recipe.from_dict(find_recipe(preset.recipe).to_dict() | dict(chosen))
-        else:
-            recipe = find_recipe(chosen) if isinstance(chosen, str) else chosen
-        if self.epochs is not None:
-            recipe = replace(recipe, epochs=self.epochs)
-        if not given.order:
-            return recipe
-        if recipe.orders > 1:
-            raise InputError(
-                f"instances cannot be read in the order of {given.order!r} "
-                f"and in {recipe.orders} orders at each step; leave one of the two out"
-            )
-        # Where order has a meaning, instances are read in it, in training too.
-        return replace(recipe, reshuffle=False)
-
-    def _orders(self, preset: Preset, given: Given) -> int:
-        if given.order or self.sort is not None:
-            return 1
-        orders = preset.orders if self.orders is None else self.orders
-        if orders < 1 or int(orders) != orders:
-            raise InputError(f"orders must be a whole number of at least 1, not {orders!r}")
-        return int(orders)
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            if self.random_state < 0:
-                raise InputError(f"random_state must not be negative, but is {self.random_state}")
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _validation(self, sets: Sets, given: Given) -> tuple[Sets, Sets | None]:
         wanted = self.early_stopping
