@@ -62,6 +62,16 @@ class TestTrain:
         train_task(tmp_path / "run", SPEC, MODEL, recipe=HOW, progress=seen.append)
         assert [line["epoch"] for line in seen] == [1, 2]
 
+    def test_features_that_must_be_made_first_are_told_of(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("CAPNETS_CACHE", str(tmp_path / "cache"))
+        seen = []
+        spec = replace(SPEC, embedding="patches")
+        train_task(
+            tmp_path / "run", spec, replace(MODEL, in_features=64), recipe=HOW,
+            loading=lambda *line: seen.append(line),
+        )  # fmt: skip
+        assert ("embedding digits", 1797, 1797) in seen
+
     def test_one_set_to_measure_on(self, tmp_path):
         """Labels that do not vary have no variance to explain; that is no reason to fail."""
         few = replace(SPEC, valid_sets=1, test_sets=1)

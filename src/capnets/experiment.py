@@ -40,12 +40,14 @@ def train_task(
     resume: bool = False,
     force: bool = False,
     progress: Progress | None = None,
+    loading: FileProgress | None = None,
     fabric: Fabric | None = None,
 ) -> Run:
     """Train a network on a task into a run folder; the task is made here if it is not yet.
 
     A finished run is returned as it is when `resume` is given; an unfinished one goes on with the
-    same bits as if it had never stopped.
+    same bits as if it had never stopped. `progress` is called after every epoch, `loading` while
+    files and features are made that are not there yet.
 
     With a `fabric` of several processes (see `make_fabric`) the first of them starts the others,
     writes the run and measures it; in the others the run that is returned is not finished.
@@ -69,7 +71,7 @@ def train_task(
             return run
         began = time.perf_counter()
         fabric.launch()
-        sets = _made(task)
+        sets = _made(task, loading)
         network, history = _fit(run, sets, fabric=fabric, priors=priors, progress=progress)
         run.write_history(history)
         run.write_weights(network)
@@ -110,10 +112,10 @@ def _fit(
     return network, history
 
 
-def _made(task: Task) -> TaskSets | ReviewSets:
+def _made(task: Task, loading: FileProgress | None = None) -> TaskSets | ReviewSets:
     if isinstance(task, TaskSpec):
-        return make(task)
-    return make_reviews(task) if isinstance(task, ReviewSpec) else task
+        return make(task, progress=loading)
+    return make_reviews(task, progress=loading) if isinstance(task, ReviewSpec) else task
 
 
 def measure_task(model: SetModel, task: TaskSets | ReviewSets) -> dict[str, Any]:

@@ -121,10 +121,11 @@ def _train(
     with (
         stopping(quiet=not first),
         epochs(title, recipe.epochs, quiet=as_json or not first) as show,
+        loading() as show_loading,
     ):
         run = train_task(
             folder, task, model, recipe=recipe, seed=seed, priors=priors,
-            progress=show, fabric=fabric, **again,
+            progress=show, loading=show_loading, fabric=fabric, **again,
         )  # fmt: skip
     if not first:
         return
