@@ -1,14 +1,16 @@
 """The tables and figures of docs/beyond-the-paper.md and README.md, from the records there are.
 
-    python benchmarks/beyond.py
+    python benchmarks/beyond.py [--check]
 
 Reads results/full/records.jsonl (`capnets reproduce`), benchmarks/networks.jsonl and
 benchmarks/averaging.jsonl; writes what stands between the marks <!-- NAME --> and <!-- end --> of
-the page, and its pictures. Nothing is trained here, and no number is typed in.
+the page, and its pictures. Nothing is trained here, and no number is typed in. With --check nothing
+is written: it fails where a page says otherwise than the records.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -23,7 +25,7 @@ from forms import FORMS
 
 from capnets.atomic import write_text
 from capnets.models import MODELS
-from capnets.paper.published.effectiveness import LARGER_SETS, MAIN_MEAN
+from capnets.paper.published.effectiveness import LARGER_SETS, MAIN_MEAN, VARYING_MEAN
 from capnets.paper.published.interpretability import ADDED_VALUE_ERROR
 from capnets.paper.results import Results
 from capnets.paper.work import current
@@ -36,9 +38,10 @@ TASKS = {
 }  # fmt: skip
 NETWORKS = ("c-rnn", "c-lstm", "c-gru", "c-deepset", "c-potential")
 SIZES = (10, 20, 30, 40)
+VARYING = (6, 8, 10, 12, 14)
 COLORS = {
     "c-gru": "#b45309", "c-deepset": "#1d4ed8", "c-potential": "#047857",
-    "gru": "#9ca3af", "deepset": "#6b7280",
+    "gru": "#be185d", "deepset": "#6b7280",
 }  # fmt: skip
 
 #: Forms of benchmarks/forms.py that see the predecessors as a set.
@@ -48,7 +51,10 @@ Records = list[dict[str, Any]]
 
 
 def main() -> None:
-    """Write the page's tables and pictures."""
+    """Write the page's tables and pictures, or compare them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
     results = current(Results(ROOT / "results" / "full").read()).values()
     records = [record.to_dict() for record in results]
     trials = read(Path(__file__).with_name("networks.jsonl"))
@@ -57,25 +63,30 @@ def main() -> None:
         "held-out": predictions(records, "held-out"),
         "added values": added_values(records),
         "larger sets": larger_sets(records),
+        "varying sizes": varying_sizes(records),
         "cost": cost(records),
         "averaging": averaging(read(Path(__file__).with_name("averaging.jsonl"))),
         "forms": forms(trials),
     }
-    fill(PAGE, tables)
-    fill(ROOT / "README.md", {"results": headline(records)})
-    draw_sizes(records)
-    draw_learning(records)
+    fill(PAGE, tables, check=check)
+    fill(ROOT / "README.md", {"results": headline(records)}, check=check)
+    if not check:
+        draw_sizes(records)
+        draw_learning(records)
 
 
-def fill(page: Path, tables: dict[str, str]) -> None:
-    """Put tables where a page has their marks."""
-    text = page.read_text()
+def fill(page: Path, tables: dict[str, str], *, check: bool) -> None:
+    """Put tables where a page has their marks; or say that they are others."""
+    before = text = page.read_text()
     for name, table in tables.items():
         pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
         if not pattern.search(text):
             raise SystemExit(f"{page} has no place for the table {name!r}")
         text = pattern.sub(lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", text)
-    write_text(page, text)
+    if not check:
+        write_text(page, text)
+    elif text != before:
+        raise SystemExit(f"{page} does not show the records; run python benchmarks/beyond.py")
 
 
 def read(path: Path) -> Records:
@@ -83,12 +94,12 @@ def read(path: Path) -> Records:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def found(records: Records, model: str, task: str, *, size: int = 10) -> Records:
-    """The records of a network on a task as the paper sets it, all seeds."""
+def found(records: Records, model: str, task: str, *sizes: int) -> Records:
+    """The records of a network on a task as the paper sets it, all seeds; by default sets of 10."""
     plain = {
-        "model": model, "task": TASKS[task], "sizes": [size], "sets": 100_000, "hidden": 32,
-        "layers": 3, "recipe": "fast", "epochs": None, "learning_rate": None, "activation": None,
-        "priors": [],
+        "model": model, "task": TASKS[task], "sizes": list(sizes or (10,)), "sets": 100_000,
+        "hidden": 32, "layers": 3, "recipe": "fast", "epochs": None, "learning_rate": None,
+        "activation": None, "priors": [],
     }  # fmt: skip
     return [
         r
@@ -140,10 +151,22 @@ def larger_sets(records: Records) -> str:
     rows = []
     for model in ("deepset", "gru", "c-gru", "c-deepset", "c-potential"):
         rows.append([MODELS[model].label])
-        rows[-1] += [number(found(records, model, "WTri", size=n), "shared", "mse") for n in SIZES]
+        rows[-1] += [number(found(records, model, "WTri", n), "shared", "mse") for n in SIZES]
     best = [min(row[n] for row in LARGER_SETS.values()) for n in SIZES]
     rows.append(["the paper's best", *(f"{b:g}" for b in best)])
     return markdown(["WTri, test MSE", *(f"{n} instances" for n in SIZES)], rows)
+
+
+def varying_sizes(records: Records) -> str:
+    """Sets of 6 to 14 instances."""
+    tasks = [t for t in TASKS if t != "UC"]
+    rows = []
+    for model in ("gru", *NETWORKS[2:]):
+        some = [found(records, model, t, *VARYING) for t in tasks]
+        rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
+    best = [min(row[t] for row in VARYING_MEAN.values()) for t in tasks]
+    rows.append(["the paper's best", *(f"{b:g}" for b in best)])
+    return markdown(["sets of 6 to 14, test MSE", *tasks], rows)
 
 
 def headline(records: Records) -> str:
@@ -153,7 +176,7 @@ def headline(records: Records) -> str:
     best.append(min(row[40] for row in LARGER_SETS.values()))
     rows = [["the paper's best", *(f"{b:g}" for b in best)]]
     for model in ("gru", "c-gru", "c-deepset"):
-        some = [found(records, model, task, size=size) for task, size in columns]
+        some = [found(records, model, task, size) for task, size in columns]
         rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
     names = [t if size == 10 else f"{t}, {size} instances" for t, size in columns]
     return markdown(["test MSE", *names], rows)
@@ -172,7 +195,7 @@ def averaging(lines: Records) -> str:
                 for column in columns:
                     line = there.get(column, {})
                     measured = line.get(f"shared, {who}, {orders}")
-                    several = f" ({len(line['seeds'])})" if who == "together" and measured else ""
+                    several = f" ({n})" if measured and (n := len(line["seeds"])) > 1 else ""
                     cells.append(f"{measured['mse']:.3g}{several}" if measured else "–")
                 rows.append([name, str(orders), *cells])
     half = [min(row[t] for row in MAIN_MEAN.values()) / 2 for t in TASKS]
@@ -207,12 +230,13 @@ def forms(trials: Records) -> str:
         cells = [mean(t["valid"] for t in tasks[k]) if k in tasks else None for k in ("WTri", "US")]
         values = mean(t["values"] for t in tasks["WTri"]) if "WTri" in tasks else None
         some = next(iter(tasks.values()))[0]
-        seeds = len(tasks.get("WTri", ()))
-        rows.append(((-seeds, cells[0] or 1e9), [
-            form, f"{some['parameters']:,}", str(seeds),
+        seeds = [len(tasks.get(k, ())) for k in ("WTri", "US")]
+        rows.append(((-seeds[0], cells[0] or 1e9), [
+            form, f"{some['parameters']:,}", ", ".join(map(str, seeds)),
             *("–" if c is None else f"{c:.3f}" for c in (*cells, values)),
         ]))  # fmt: skip
-    head = ["form", "parameters", "seeds", "WTri, valid MSE", "US, valid MSE", "WTri, added values"]
+    head = ["form", "parameters", "seeds (WTri, US)", "WTri, valid MSE", "US, valid MSE"]
+    head.append("WTri, added values")
     return markdown(head, [row for _, row in sorted(rows)])
 
 
@@ -221,8 +245,8 @@ def draw_sizes(records: Records) -> None:
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     axes.plot(SIZES, [min(r[n] for r in LARGER_SETS.values()) for n in SIZES], "o--",
               color="#9ca3af", label="the paper's best")  # fmt: skip
-    for model in ("c-gru", "c-deepset", "c-potential"):
-        points = [(n, found(records, model, "WTri", size=n)) for n in SIZES]
+    for model in COLORS:
+        points = [(n, found(records, model, "WTri", n)) for n in SIZES]
         drawn = [(n, mean(r["metrics"]["shared"]["mse"] for r in rs)) for n, rs in points if rs]
         if len(drawn) < 2:
             continue
@@ -235,19 +259,20 @@ def draw_sizes(records: Records) -> None:
 
 
 def draw_learning(records: Records) -> None:
-    """Validation error by epoch, on the three tasks of digits."""
+    """Validation error by epoch, on the three tasks of digits, of the first seed."""
     tasks = ("US", "WTri", "US+S")
     figure, places = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
     for axes, task in zip(places, tasks, strict=True):
         for model in ("deepset", "gru", "c-gru", "c-deepset", "c-potential"):
             some = found(records, model, task)
             if some:
-                curve = some[0]["metrics"]["curve"]
+                first = min(some, key=lambda r: r["choice"]["seed"])
+                curve = first["metrics"]["curve"]
                 axes.plot(range(1, len(curve) + 1), curve, color=COLORS[model],
                           label=MODELS[model].label)  # fmt: skip
         axes.set(title=task, xlabel="epoch", yscale="log")
         axes.spines[["top", "right"]].set_visible(False)
-    places[0].set_ylabel("MSE on validation sets")
+    places[0].set_ylabel("MSE on validation sets, seed 0")
     places[-1].legend(frameon=False)
     figure.savefig(ROOT / "docs" / "images" / "beyond-learning.png", dpi=150)
 

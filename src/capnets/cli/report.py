@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from capnets.cli.printing import Json, print_json, print_table
-
-if TYPE_CHECKING:
-    from capnets.paper.results import Record
 
 __all__ = ["add_to", "report"]
 
@@ -20,17 +17,23 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to.", show_default="RESULTS/report")
     ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            help="Show all tables at this scale: smoke, small or full.",
+            show_default="of each table the largest begun",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write the paper's tables with ours: one HTML page, Markdown, LaTeX and JSON."""
     from capnets.paper.results import Results
+    from capnets.paper.scales import find_scale
     from capnets.report.paper import summarise, write_report
     from capnets.report.paper.texts import case_count
 
-    records: dict[str, Record] = {}
-    for folder in results:
-        records |= Results(folder).read()
-    summary = summarise(records)
+    at = None if scale is None else find_scale(scale)
+    summary = summarise(*(Results(folder).read() for folder in results), scale=at)
     paths = write_report(summary, out or results[0] / "report")
     if as_json:
         # Of all that is said, what the table below says; everything is in report.json.

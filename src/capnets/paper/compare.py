@@ -1,10 +1,10 @@
-"""What was found beside what was printed: every table at the largest scale that has records."""
+"""What was found beside what was printed: every table at one scale."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import isnan
 from statistics import pstdev
 from typing import Any, Literal
@@ -15,11 +15,30 @@ from capnets.paper.results import Record
 from capnets.paper.scales import SCALES, Scale
 from capnets.paper.tables import TABLES, Entry, Table
 
-__all__ = ["Compared", "Comparison", "Shown", "compare"]
+__all__ = ["Compared", "Comparison", "Number", "Shown", "compare"]
 
-Verdict = Literal["better", "equal", "worse"]
-# Numbers that are to be equal (statistics of drawn labels) may differ by chance.
+Verdict = Literal["better", "equal", "worse", "differs"]
+# Statistics of drawn labels, which are to be equal, may differ by chance.
 CLOSE = 0.01
+# What no chance enters.
+EXACT = ("parameters",)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, and how far it is to be trusted.
+
+    Attributes
+    ----------
+    deviation
+        Over seeds; None: a single seed, or not known.
+    complete
+        Whether all seeds were run that its scale asks for.
+    """
+
+    value: float
+    deviation: float | None = None
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -38,6 +57,7 @@ class Shown:
         What kept the others from it, if anything did.
     verdict
         Ours against the printed number; None: one of them is missing, or they cannot be compared.
+        Where some seeds failed there is none: those that did not say nothing about the rest.
     """
 
     entry: Entry
@@ -111,6 +131,11 @@ class Compared:
         return sum(s.ours is not None for s in self.shown)
 
     @property
+    def begun(self) -> bool:
+        """Whether anything of it was run, also what failed."""
+        return any(s.done or s.failures for s in self.shown)
+
+    @property
     def caveats(self) -> list[str]:
         """Why some numbers cannot be compared, each reason once."""
         return list(dict.fromkeys(s.entry.caveat for s in self.shown if s.entry.caveat))
@@ -126,6 +151,18 @@ class Compared:
         published = shown.entry.published if shown else None
         return published if isinstance(published, float) else None
 
+    def found(self, row: str, column: str) -> Number | None:
+        """A number of ours that every seed gave which was run."""
+        shown = self.by_place.get((row, column))
+        if shown is None or not isinstance(shown.ours, float) or shown.failures:
+            return None
+        return Number(shown.ours, shown.deviation, complete=shown.done >= shown.wanted)
+
+    def claimed(self, row: str, column: str) -> Number | None:
+        """A printed number in the same form."""
+        value = self.paper(row, column)
+        return None if value is None else Number(value)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -135,41 +172,78 @@ class Comparison:
     tables: Mapping[str, Compared]
 
 
-def compare(records: Mapping[str, Record], *, protocol: str) -> Comparison:
-    """Every table of the paper beside what was found, each at one scale: the largest begun.
+def compare(
+    records: Mapping[str, Record], *, protocol: str, scale: Scale | None = None
+) -> Comparison:
+    """Every table of the paper beside what was found, each at one scale.
 
-    All seeds count that were run, also those that the scale does not ask for. Runs that a table
-    shares with the main table do not begin it: a few of them would hide a smaller experiment that
-    was done completely.
+    All seeds count that were run, also those that the scale does not ask for.
+
+    Parameters
+    ----------
+    scale
+        The scale of all tables; None: of each the largest that was begun.
     """
     if not records:
         raise InputError("there are no records to compare with the paper; run something first")
     cells = [record.choice for record in records.values() if isinstance(record.choice, Cell)]
     seeds = tuple(sorted({cell.seed for cell in cells}))
+    scales = sorted([scale] if scale else SCALES.values(), key=lambda s: -s.sets)
+    main = [_keys(_entries(TABLES["main-mean"], scale, seeds, records)) for scale in scales]
     compared = {}
     for table in TABLES.values():
-        scale, entries = _at_scale(table, seeds, records)
-        shown = tuple(_show(entry, table, scale, records, protocol) for entry in entries)
-        compared[table.name] = Compared(table, scale, protocol, shown)
+        at, entries = _largest_begun(table, scales, main, seeds, records)
+        shown = tuple(_show(entry, table, at, records, protocol) for entry in entries)
+        compared[table.name] = Compared(table, at, protocol, shown)
     return Comparison(protocol, compared)
 
 
-def _at_scale(
-    table: Table, seeds: tuple[int, ...], records: Mapping[str, Record]
+def _largest_begun(
+    table: Table,
+    scales: Sequence[Scale],
+    main: Sequence[set[str]],
+    seeds: tuple[int, ...],
+    records: Mapping[str, Record],
 ) -> tuple[Scale, tuple[Entry, ...]]:
-    largest_first = sorted(SCALES.values(), key=lambda scale: -scale.sets)
-    begun: list[tuple[Scale, tuple[Entry, ...]]] = []
-    for scale in largest_first:
-        # Those that were run come first: what needs one seed only takes the first.
-        every = replace(scale, seeds=(*seeds, *(s for s in scale.seeds if s not in seeds)))
-        entries = table.entries(every)
-        keys = _keys(entries)
-        if not keys & records.keys():
-            continue
-        begun.append((scale, entries))
-        if (keys - _keys(TABLES["main-mean"].entries(every)) or keys) & records.keys():
-            return begun[-1]
-    return begun[0] if begun else (largest_first[0], table.entries(largest_first[0]))
+    """A scale is begun by a result that is this table's and this scale's alone.
+
+    What a table shares with the main table, or one scale with another (documents are the same at
+    every scale), would hide a smaller experiment that was done completely; and so would a failure.
+    """
+    at = [(scale, _entries(table, scale, seeds, records)) for scale in scales]
+    keys = [_keys(entries) for _, entries in at]
+    good = {key for key, record in records.items() if record.failure is None}
+    for results in (good, set(records)):
+        for k, mine in enumerate(keys):
+            others = set().union(*keys[:k], *keys[k + 1 :])
+            alone = (mine - others - main[k]) or (mine - others) or mine
+            if alone & results:
+                return at[k]
+    return next((a for a, mine in zip(at, keys, strict=True) if mine & records.keys()), at[0])
+
+
+def _entries(
+    table: Table, scale: Scale, seeds: tuple[int, ...], records: Mapping[str, Record]
+) -> tuple[Entry, ...]:
+    """The entries with every seed; one that needs a single seed has the first that was run."""
+    every = tuple(dict.fromkeys((*seeds, *scale.seeds)))
+    entries = _built(table.name, replace(scale, seeds=every))
+    for k, seed in enumerate(every[1:], start=1):
+        missing = [len(e.needed) == 1 and e.needed[0].key not in records for e in entries]
+        if not any(missing):
+            break
+        others = _built(table.name, replace(scale, seeds=(seed, *every[:k], *every[k + 1 :])))
+        entries = tuple(
+            other if gone and other.needed[0].key in records else entry
+            for entry, other, gone in zip(entries, others, missing, strict=True)
+        )
+    return entries
+
+
+@cache
+def _built(name: str, scale: Scale) -> tuple[Entry, ...]:
+    """Kept, as both protocols and every report of a process need them, and their keys, again."""
+    return TABLES[name].entries(scale)
 
 
 def _keys(entries: Iterable[Entry]) -> set[str]:
@@ -205,7 +279,9 @@ def _show(
             for choice in entry.needed
         ),
         failures=tuple(dict.fromkeys(failures + more_failures)),
-        verdict=_verdict(entry, table, ours) if _comparable(table, scale, protocol) else None,
+        verdict=_verdict(entry, table, ours)
+        if _comparable(table, scale, protocol) and not failures + more_failures
+        else None,
     )
 
 
@@ -239,7 +315,8 @@ def _verdict(entry: Entry, table: Table, ours: float | tuple[float, ...] | None)
     if not isinstance(printed, float) or not isinstance(ours, float) or entry.caveat:
         return None
     if table.better is None:
-        return "equal" if abs(ours - printed) <= CLOSE * abs(printed) else None
+        close = 0.0 if entry.reading.metric in EXACT else CLOSE * abs(printed)
+        return "equal" if abs(ours - printed) <= close else "differs"
     if round(ours, 2) == round(printed, 2):
         return "equal"
     return "better" if (ours < printed) == (table.better == "lower") else "worse"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from capnets.errors import InputError
 from capnets.paper.beyond import count_beyond
 from capnets.paper.cells import Cell
 from capnets.paper.claims import Claim, count_claims
@@ -15,7 +16,7 @@ from capnets.paper.compare import Compared, Comparison, compare
 from capnets.paper.names import RECURRENT
 from capnets.paper.published.inconsistencies import INCONSISTENCIES
 from capnets.paper.results import Record
-from capnets.paper.scales import PAPER_SETS
+from capnets.paper.scales import PAPER_SETS, Scale
 
 __all__ = ["PROTOCOLS", "SCALES", "Failed", "Recipe", "Section", "Summary", "summarise"]
 
@@ -29,11 +30,12 @@ PROTOCOLS: Mapping[str, str] = {
 
 
 SCALES = (
-    "Numbers of entries that have a result. A table is of one scale, the largest that was begun: "
+    "Numbers of entries that have a result. A table is of one scale, the largest that was begun "
+    "unless one was asked for (--scale): "
     "full is the paper’s size, small a tenth of its sets, smoke only shows that everything runs. "
     "Every scale has a results folder of its own; a report on several folders "
     "(capnets report results/full results/small) shows what the first lacks at the scale of the "
-    "second, and never two scales in one table."
+    "second, and never two scales in one table or claim."
 )
 
 
@@ -65,11 +67,18 @@ class Section:
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that gave no number."""
+    """A run that gave no number.
+
+    Attributes
+    ----------
+    differs
+        In what it differs from the run of the main table.
+    """
 
     model: str
     task: str
     seed: int
+    differs: str
     failure: str
     reason: str
 
@@ -92,7 +101,7 @@ class Summary:
     claims, held_out_claims
         The paper's claims, counted under each protocol.
     beyond, held_out_beyond
-        What networks are worth that the paper does not have, likewise.
+        How far beyond the paper we come, likewise.
     runs
         How many networks were trained.
     stale
@@ -159,12 +168,30 @@ class Summary:
         }
 
 
-def summarise(records: Mapping[str, Record]) -> Summary:
-    """Everything that a report on some records says."""
+def summarise(*folders: Mapping[str, Record], scale: Scale | None = None) -> Summary:
+    """Everything that a report says on the records of one or several results folders.
+
+    What the first lacks, or where it has a failure, the second may fill, and so on.
+
+    Parameters
+    ----------
+    scale
+        Of all tables; None: of each the largest that was begun.
+    """
     from capnets.paper.work import current
 
-    everything, records = len(records), current(records)
-    shared, held_out = (compare(records, protocol=p) for p in PROTOCOLS)
+    every = {key for folder in folders for key in folder}
+    records: dict[str, Record] = {}
+    for folder in folders:
+        for key, record in current(folder).items():
+            if key not in records or (records[key].failure and not record.failure):
+                records[key] = record
+    if every and not records:
+        raise InputError(
+            f"all {len(every):,} records were made with an earlier recipe or measurement; "
+            "`capnets reproduce` makes them again"
+        )
+    shared, held_out = (compare(records, protocol=p, scale=scale) for p in PROTOCOLS)
     runs = [record for record in records.values() if isinstance(record.choice, Cell)]
     return Summary(
         sections=_sections(shared, held_out),
@@ -177,7 +204,7 @@ def summarise(records: Mapping[str, Record]) -> Summary:
         versions=_each_once(record.made["versions"] for record in records.values()),
         machines=_each_once(record.made["machine"] for record in records.values()),
         runs=len(runs),
-        stale=everything - len(records),
+        stale=len(every) - len(records),
         hours=sum(_seconds(record) for record in runs) / 3600,
         longest=max(filter(None, map(_recurrent_seconds, runs)), default=None),
     )
@@ -197,7 +224,18 @@ def _sections(shared: Comparison, held_out: Comparison) -> tuple[Section, ...]:
 def _failed(record: Record) -> Failed:
     cell = record.choice
     assert isinstance(cell, Cell)
-    return Failed(cell.model, cell.task, cell.seed, str(record.failure), record.reason)
+    plain = Cell(
+        model=cell.model, task=cell.task, source=cell.source, embedding=cell.embedding,
+        seed=cell.seed,
+    )  # fmt: skip
+    differs = ", ".join(
+        f"{f.name} {value}"
+        for f in fields(cell)
+        if (value := getattr(cell, f.name)) != getattr(plain, f.name)
+    )
+    return Failed(
+        cell.model, cell.task, cell.seed, differs or "–", str(record.failure), record.reason
+    )
 
 
 def _recipes(runs: list[Record]) -> tuple[Recipe, ...]:
