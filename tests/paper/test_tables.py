@@ -10,7 +10,8 @@ from capnets.errors import InputError
 from capnets.paper.cells import Cell, Shape
 from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE
 from capnets.paper.plan import make_plan, narrow
-from capnets.paper.scales import SCALES, find_scale
+from capnets.paper.published.interpretability import EXAMPLES
+from capnets.paper.scales import REVIEWS, SCALES, find_scale
 from capnets.paper.tables import GROUPS, TABLES, Reading, find_tables
 from capnets.tasks import EMBEDDINGS, SOURCES, TaskSpec
 
@@ -52,7 +53,8 @@ def test_full_scale_runs_are_counted():
     main, larger, fewer, varying = 10 * 6 * 3, 10 * 3 * 3, 10 * 9 * 3, 6 * 4 * 3
     without_abs, prior, examples, grid = 3 * 4 * 3, 3, 3 * 4, 486
     printed = main + larger + fewer + varying + without_abs + prior + examples + grid
-    documents = (2 * 11 - 10) * 3  # two sources, a baseline; ten are in the main table
+    # Two sources, of which one is in the main table; the baseline has no seeds.
+    documents = (2 * 10 - 10) * 3 + 2
     ours = len(BEYOND) * (7 + 3 + 4) * 3  # main and the other documents, larger, varying
     shapes = 10 + len(BEYOND)
     assert kinds == {"run": printed + documents + ours, "labels": 11, "shape": shapes}
@@ -183,7 +185,42 @@ def test_numbers_that_cannot_be_compared_say_why():
     assert entries("varying-mean")["rnn", "TriC"].caveat
     assert entries("parameters")["attention", "parameters"].caveat
     assert entries("regularisation")["with prior", "learning curve"].published is None
+    statistics = entries("label-statistics")
+    assert all(statistics["US+S var", column].caveat for column in ("mean", "median"))
+    for name in ("order-points", "main-deviation", *GROUPS["examples"]):
+        assert all(entry.caveat for entry in entries(name).values())
+    for (model, _), entry in entries("training-relative").items():
+        assert bool(entry.caveat) == (model in CAPACITY)  # a difference, not an error
     assert not entries("main-mean")["rnn", "US"].caveat
+
+
+def test_rates_of_the_search_are_compared_only_with_constant_ones():
+    assert all("one-cycle" in entry.caveat for entry in entries("hyper-parameters").values())
+    constant = TABLES["hyper-parameters"].entries(replace(FULL, recipe="paper"))
+    assert not any(entry.caveat for entry in constant)
+
+
+def test_the_spread_over_orders_is_ours_alone():
+    for (_, column), entry in entries("order-statistics").items():
+        if column == "spread":
+            assert entry.published is None
+            assert entry.reading.of({"order_spread": 0.3}) == 0.3
+
+
+@pytest.mark.parametrize("name", GROUPS["examples"])
+def test_examples_have_their_exact_values_and_the_distances_from_them(name):
+    table = TABLES[name]
+    for entry in table.entries(FULL):
+        example = EXAMPLES[entry.task]
+        exact = table.exact[f"{entry.task} exact"]
+        assert list(exact.values()) == [*example.expected, example.total]
+        assert entry.column in exact
+        assert ", ".join(map(str, example.classes)) in table.shows
+        # The paper's own values, with the sum of them as records have it, give what it prints.
+        values = [*example.values[entry.model], example.totals[entry.model]]
+        if entry.published is not None:
+            assert entry.reading.of({"example": values}) == pytest.approx(entry.published)
+    assert not set(table.exact) & {entry.row for entry in table.entries(FULL)}
 
 
 def test_tables_are_found_by_name_number_alias_and_group():
@@ -225,6 +262,14 @@ def test_plans_are_narrowed_by_models_tasks_and_seeds():
         for task in ("unique-sum", "weighted-triangular")
         for seed in (5, 7)
     }
+
+
+def test_what_has_no_seed_is_run_once():
+    for seeds in ([0], [0, 1, 2], [5]):
+        plan = make_plan(["sentiment"], models=[RIDGE], seeds=seeds)
+        assert Counter(choice.source for choice in plan.choices.values()) == dict.fromkeys(
+            REVIEWS, 1
+        )
 
 
 def test_narrowing_models_leaves_out_what_is_about_none():

@@ -8,11 +8,16 @@ from capnets.paper.published import labels, search
 from capnets.paper.scales import Scale
 from capnets.paper.tables.effectiveness import OTHER_SIZES
 from capnets.paper.tables.table import Entry, Reading, Table, vary
+from capnets.training.recipe import recipe
 
 __all__ = ["TABLES"]
 
 OTHER_PAIRS = (
-    "The mean of US+S with varying sizes is not compared: it does not fit the sizes stated."
+    "Mean and median of US+S with varying sizes are not compared: they do not fit the sizes stated."
+)
+OTHER_SCHEDULE = (
+    "The search is not compared: the paper's rates are constant, ours are peaks, to which the rate "
+    "rises and from which it falls again (a one-cycle schedule). The same number is another choice."
 )
 ATTENTION_SHAPE = "Attention is not compared: no network that fits the formula has as many."
 
@@ -34,6 +39,7 @@ def _parameters(scale: Scale) -> tuple[Entry, ...]:
 
 def _grid(scale: Scale) -> tuple[Entry, ...]:
     entries: list[Entry] = []
+    caveat = "" if recipe(scale.recipe).schedule == "constant" else OTHER_SCHEDULE
     for (model, layers, hidden), row in search.GRID.items():
         for (task, rate), number in row.items():
             run = vary(
@@ -52,6 +58,7 @@ def _grid(scale: Scale) -> tuple[Entry, ...]:
                     choices=run if len(entries) % scale.grid_every == 0 else (),
                     published=number,
                     dash=number is None,
+                    caveat=caveat,
                 )
             )
     return tuple(entries)
@@ -80,7 +87,7 @@ def _statistics(scale: Scale) -> tuple[Entry, ...]:
 def _doubtful(row: str, statistic: str) -> str:
     if row == "TriC/var":
         return OTHER_SIZES
-    return OTHER_PAIRS if (row, statistic) == ("US+S/var", "mean") else ""
+    return OTHER_PAIRS if row == "US+S/var" and statistic in ("mean", "median") else ""
 
 
 def _histograms(scale: Scale) -> tuple[Entry, ...]:
@@ -118,7 +125,8 @@ TABLES = (
         name="label-statistics",
         number="Table 7",
         title="Statistics of the labels",
-        shows="Mean, median, variance and deviation of the labels of the training sets.",
+        shows="Mean, median, variance and deviation of the labels of the training sets. Both are "
+        "drawn: variances of two draws may be one or two per cent apart by chance.",
         better=None,
         aliases=("dataset-statistics",),
         build=_statistics,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from statistics import fmean, median, pstdev
@@ -40,6 +40,9 @@ class Reading:
         shown (a curve).
     within
         The statistic of such a list.
+    exact
+        What such a list should begin with: instead of its numbers their distances from these are
+        read, the sum of the distances last.
     times
         Factor from the record's unit to the paper's.
 
@@ -52,6 +55,7 @@ class Reading:
     metric: str
     position: int | None = None
     within: Statistic | None = None
+    exact: tuple[float, ...] = ()
     times: int = 1
 
     def of(self, record: Mapping[str, Any]) -> float | tuple[float, ...]:
@@ -59,6 +63,8 @@ class Reading:
         if self.metric not in record:
             raise InputError(f"the record has no {self.metric!r}, only {', '.join(record)}")
         value = record[self.metric]
+        if self.exact:
+            value = _distances(value[: len(self.exact)], self.exact)
         if self.within is not None:
             return self.times * _STATISTICS[self.within](list(value))
         if self.position is not None:
@@ -66,6 +72,11 @@ class Reading:
         if isinstance(value, list | tuple):
             return tuple(self.times * float(number) for number in value)
         return self.times * float(value)
+
+
+def _distances(values: Sequence[float], exact: Sequence[float]) -> list[float]:
+    distances = [abs(value - number) for value, number in zip(values, exact, strict=True)]
+    return [*distances, sum(distances)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +144,9 @@ class Table:
         Whether lower or higher numbers are better; None: they are to be equal.
     build
         Its entries at a scale.
+    exact
+        Rows of numbers that follow from what the table is about and need no run, by row and
+        column: they stand above the others.
     """
 
     name: str
@@ -141,6 +155,7 @@ class Table:
     shows: str
     build: Callable[[Scale], tuple[Entry, ...]] = field(repr=False)
     better: Literal["lower", "higher"] | None = "lower"
+    exact: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False, hash=False)
     aliases: tuple[str, ...] = ()
 
     @property

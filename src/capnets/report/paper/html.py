@@ -7,6 +7,7 @@ from importlib.resources import files
 from capnets.report.paper import texts
 from capnets.report.paper.figures import draw
 from capnets.report.paper.summary import PROTOCOLS, SCALES, Summary
+from capnets.report.paper.trained import NOT_NETWORKS, trained
 
 __all__ = ["to_html"]
 
@@ -26,6 +27,9 @@ def to_html(summary: Summary) -> str:
         "cases": texts.case_count,
         "counted": texts.cases_of,
         "count_entries": texts.entry_count,
+        "columns": texts.columns_of,
+        "exact": texts.exact_of,
+        "listed": texts.listed,
     }
     template = files(__package__).joinpath("page.html.jinja").read_text(encoding="utf-8")
     return environment.from_string(template).render(
@@ -33,6 +37,9 @@ def to_html(summary: Summary) -> str:
         protocols=PROTOCOLS,
         not_in_the_paper=texts.NOT_IN_THE_PAPER,
         scales=SCALES,
+        equal=texts.EQUAL,
+        not_networks=NOT_NETWORKS,
+        trained=trained(summary),
         draw=draw,
         zip=zip,
     )

@@ -8,18 +8,23 @@ from capnets.paper.claims import Claim
 from capnets.paper.compare import Compared, Shown
 from capnets.report.paper.summary import PROTOCOLS, SCALES, Summary
 from capnets.report.paper.texts import (
+    EQUAL,
     NOT_IN_THE_PAPER,
     case_count,
     cases_of,
+    columns_of,
+    exact_of,
+    listed,
     name_of,
     ours_of,
     paper_of,
     progress_of,
 )
+from capnets.report.paper.trained import NOT_NETWORKS, trained
 
 __all__ = ["to_markdown"]
 
-MARKS = {"better": "▲", "worse": "▽", "equal": "=", None: ""}
+MARKS = {"better": "▲", "worse": "▽", "equal": "=", "differs": "≠", None: ""}
 
 
 def to_markdown(summary: Summary) -> str:
@@ -27,19 +32,24 @@ def to_markdown(summary: Summary) -> str:
     parts = [
         "# The paper's tables and figures, reproduced",
         "Ours ± deviation over seeds, then the paper's number in parentheses; ▲ better, "
-        "▽ worse, = equal to its two digits.",
+        f"▽ worse, = equal, ≠ not equal where it should be. "
+        f"{EQUAL} {NOT_NETWORKS}",
         "## Claims of the paper",
         _claims(summary.claims, summary.held_out_claims),
-        "## Networks that the paper does not have",
+        "## Beyond the paper",
         _claims(summary.beyond, summary.held_out_beyond),
     ]
     for protocol, meaning in PROTOCOLS.items():
         parts.append(f"**{protocol}**: {meaning}")
+    if words := trained(summary):
+        parts += ["### How ours were trained", *words]
     parts += ["## What was run", SCALES]
     for section in summary.sections:
         table = section.shared.table
         parts += [f"## {table.number}: {table.title}", table.shows, progress_of(section.shared)]
-        if section.shared.done:
+        if not columns_of(section.shared):
+            parts.append("Drawn in index.html.")
+        elif section.shared.done:
             parts.append(_table(section.shared, with_paper=True))
             if section.by_protocol:
                 parts += ["Held-out images:", _table(section.held_out, with_paper=False)]
@@ -60,15 +70,12 @@ def _claims(claims: Iterable[Claim], others: Iterable[Claim]) -> str:
 
 
 def _table(compared: Compared, *, with_paper: bool) -> str:
-    rows = [
-        [_head(row, compared)]
-        + [
-            _cell(compared.by_place.get((row, column)), with_paper=with_paper)
-            for column in compared.columns
-        ]
-        for row in compared.rows
-    ]
-    return _rows(["", *compared.columns], rows)
+    columns = columns_of(compared)
+    rows = [[row, *cells] for row, cells in exact_of(compared).items()]
+    for row in compared.rows:
+        shown = [compared.by_place.get((row, column)) for column in columns]
+        rows.append([_head(row, compared), *(_cell(s, with_paper=with_paper) for s in shown)])
+    return _rows(["", *columns], rows)
 
 
 def _head(row: str, compared: Compared) -> str:
@@ -98,19 +105,15 @@ def _how(summary: Summary) -> list[str]:
             f"{summary.longest / 60:.1f} minutes of one core."
         )
     for recipe in summary.recipes:
-        settings = ", ".join(f"{k} {v}" for k, v in recipe.settings.items())
-        lines.append(f"- recipe {recipe.name}, {recipe.runs} runs: {settings}")
-    for versions in summary.versions:
-        lines.append("- " + ", ".join(f"{k} {v}" for k, v in versions.items()))
-    for machine in summary.machines:
-        lines.append("- " + ", ".join(f"{k} {v}" for k, v in machine.items()))
+        lines.append(f"- recipe {recipe.name}, {recipe.runs} runs: {listed(recipe.settings)}")
+    lines += [f"- {listed(made)}" for made in (*summary.versions, *summary.machines)]
     if summary.failed:
-        head = ("network", "task", "seed", "failure", "reason")
+        head = ("network", "task", "seed", "differs in", "failure", "reason")
         lines.append(
             _rows(
                 head,
                 [
-                    (name_of(f.model), f.task, str(f.seed), f.failure, f.reason)
+                    (name_of(f.model), f.task, str(f.seed), f.differs, f.failure, f.reason)
                     for f in summary.failed
                 ],
             )

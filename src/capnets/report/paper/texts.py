@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from capnets.paper.claims import Claim
 from capnets.paper.compare import Compared, Shown
 from capnets.paper.names import LABELS
+from capnets.paper.scales import Scale
 
 __all__ = [
+    "EQUAL",
     "NOT_IN_THE_PAPER",
     "case_count",
     "cases_of",
+    "columns_of",
     "entry_count",
+    "exact_of",
+    "listed",
     "name_of",
     "number",
     "ours_of",
@@ -23,6 +29,11 @@ __all__ = [
 DASH = "–"
 # Of networks of ours, wherever their names stand in a table.
 NOT_IN_THE_PAPER = "not in the paper"
+# What the mark of equality means, by what is compared.
+EQUAL = (
+    "Equal are errors that agree in two digits, statistics of labels within one per cent, and "
+    "numbers of parameters exactly."
+)
 
 
 def number(value: float | None) -> str:
@@ -51,11 +62,28 @@ def name_of(row: str) -> str:
     return " ".join(LABELS.get(word, word) for word in row.split())
 
 
+def columns_of(compared: Compared) -> list[str]:
+    """The columns of numbers; curves are drawn."""
+    curves = {
+        shown.entry.column
+        for shown in compared.shown
+        if isinstance(shown.ours, tuple) or isinstance(shown.entry.published, tuple)
+    }
+    return [column for column in compared.columns if column not in curves]
+
+
+def exact_of(compared: Compared) -> dict[str, list[str]]:
+    """The rows of exact numbers, in these columns."""
+    columns = columns_of(compared)
+    return {
+        name_of(row): [number(numbers[column]) if column in numbers else "" for column in columns]
+        for row, numbers in compared.table.exact.items()
+    }
+
+
 def ours_of(shown: Shown) -> str:
     """Our number with its deviation, or why there is none."""
-    if isinstance(shown.ours, tuple):
-        return f"{len(shown.ours)} numbers"
-    if shown.ours is None:
+    if not isinstance(shown.ours, float):
         return shown.failures[0] if shown.failures else ""
     text = number(shown.ours)
     if shown.deviation is not None:
@@ -66,27 +94,33 @@ def ours_of(shown: Shown) -> str:
 def paper_of(shown: Shown) -> str:
     """The printed number; a dash where the paper prints one; nothing where it prints nothing."""
     published = shown.entry.published
-    if isinstance(published, tuple):
-        return f"{len(published)} numbers"
-    return number(published) if published is not None or shown.entry.dash else ""
+    if isinstance(published, float):
+        return number(published)
+    return DASH if shown.entry.dash else ""
 
 
 def progress_of(compared: Compared) -> str:
-    """What of a table was run.
+    """What of a table was run, the paper's rows and ours counted apart.
 
     Seeds are told where they differ from what the scale asks for.
     """
     if not compared.done:
         alone = any(shown.done for shown in compared.shown)
-        return "Needs the runs of a second seed." if alone else "Not run."
+        failed = any(shown.failures for shown in compared.shown)
+        return "Needs the runs of a second seed." if alone else "Failed." if failed else "Not run."
     scale = compared.scale
     sizes = f"scale {scale.name}" + ("" if scale.name == "full" else f", {scale.sets:,} sets")
-    partly = sum(0 < s.done < s.wanted for s in compared.shown)
-    text = f"{entry_count(compared.printed)} entries run ({sizes})"
-    if compared.beyond:
-        text += f", {entry_count(compared.beyond)} for networks that the paper does not have"
-    fewer = f"; {partly} of them with fewer than {len(scale.seeds)} seeds" if partly else ""
-    return f"{text}{fewer}."
+    printed, beyond = compared.printed, compared.beyond
+    text = f"{entry_count(printed)} entries run ({sizes}){_fewer(printed, scale)}."
+    if beyond:
+        text += f" Of networks that the paper does not have: {entry_count(beyond)} entries"
+        text += f"{_fewer(beyond, scale)}."
+    return text
+
+
+def _fewer(entries: Sequence[Shown], scale: Scale) -> str:
+    partly = sum(shown.ours is not None and shown.done < shown.wanted for shown in entries)
+    return f", {partly} of them with fewer than {len(scale.seeds)} seeds" if partly else ""
 
 
 def entry_count(entries: Sequence[Shown]) -> str:
@@ -103,6 +137,14 @@ def case_count(claim: Claim) -> tuple[str, str]:
 
 
 def cases_of(claim: Claim) -> str:
-    """What a case is, and how many were run if not all."""
-    run = claim.ours.cases
-    return claim.counted + (f"; {run} of {claim.wanted} were run" if 0 < run < claim.wanted else "")
+    """What a case is, and what the count rests on less firmly than it looks."""
+    return "; ".join(filter(None, (claim.counted, claim.doubt)))
+
+
+def listed(values: Mapping[str, Any]) -> str:
+    """Names with their values.
+
+    >>> listed({"torch": "2.8", "cores": 2})
+    'torch 2.8, cores 2'
+    """
+    return ", ".join(f"{name} {value}" for name, value in values.items())
