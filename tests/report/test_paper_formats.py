@@ -75,7 +75,7 @@ def test_how_ours_were_trained_is_told_as_it_was_recorded(texts, name):
     recorded = "epochs: 30, sets in a batch: 250, learning rate: 0.005, one-cycle"
     assert recorded in text
     assert "more than 30 times" in text
-    assert "7 to 15" in text
+    assert "on images never seen it costs" in text
     assert "errors, not networks: recipe and features differ" in text
     assert "Equal are errors that agree in two digits, statistics of labels within one" in text
 

@@ -143,6 +143,7 @@ class Summary:
                     "shows": s.shared.table.shows,
                     "scale": s.shared.scale.name,
                     "remarks": list(s.remarks),
+                    "exact": {row: dict(cells) for row, cells in s.shared.table.exact.items()},
                     "shared": [shown.to_dict() for shown in s.shared.shown],
                     "held-out": [shown.to_dict() for shown in s.held_out.shown],
                 }
