@@ -12,8 +12,10 @@ class InputError(ValueError):
     """Something given to capnets is wrong; the message is meant to be read by whoever gave it."""
 
 
-def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
+def unknown(kind: str, name: object, choices: Iterable[str], *, listed: str = "") -> InputError:
     """An error for a name that is not among the choices; it names the near ones first.
+
+    Where there are too many choices to name, `listed` is the command that lists them.
 
     >>> print(unknown("model", "deepsets", ["gru", "c-gru", "deepset"]))
     unknown model 'deepsets': did you mean 'deepset'? Choices: gru, c-gru, deepset
@@ -21,4 +23,5 @@ def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
     known = list(choices)
     near = get_close_matches(str(name), known, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return InputError(f"unknown {kind} {name!r}: {hint}Choices: {', '.join(known)}")
+    rest = f"`{listed}` lists all" if listed else f"Choices: {', '.join(known)}"
+    return InputError(f"unknown {kind} {name!r}: {hint}{rest}")

@@ -63,15 +63,16 @@ class TestWay:
 
     def test_what_is_done_about_order_is_recorded(self, say, tmp_path):
         """And a sorted network comes back sorted."""
-        folder = tmp_path / "run"
-        say(
+        small = (
             "train", "US:digits", "--sets", 40, "--valid-sets", 20, "--test-sets", 20,
-            "--epochs", 1, "--hidden", 4, "--layers", 1, "--consistent", 0.5, "--orders", 3,
-            "--sort", "2", "-o", folder,
+            "--epochs", 1, "--hidden", 4, "--layers", 1,
         )  # fmt: skip
-        run = capnets.load(folder)
+        say(*small, "--consistent", 0.5, "--orders", 3, "-o", tmp_path / "free")
+        run = capnets.load(tmp_path / "free")
         assert run.config.priors == ({"kind": "consistent", "weight": 0.5},)
         assert run.config.recipe.orders == 3
+        say(*small, "--sort", "2", "-o", tmp_path / "sorted")
+        run = capnets.load(tmp_path / "sorted")
         assert run.config.model.order == run.model.by == 2
         assert "orders" not in run.metrics  # no order can matter
 

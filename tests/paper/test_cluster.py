@@ -3,11 +3,17 @@
 import json
 import os
 import signal
+import socket
+import time
+from contextlib import closing
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from threading import Thread
 
 import pytest
 
 from capnets.errors import InputError
 from capnets.paper import cluster
+from capnets.paper.cluster import ClusterWorkers
 from capnets.paper.runner import reproduce
 from capnets.paper.workers import Progressed
 from paper.processes import settled, started, until
@@ -36,9 +42,10 @@ def workers(scheduler):
 @pytest.mark.slow
 def test_a_killed_worker_of_a_cluster_changes_nothing(undisturbed, workers, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 120)
-    killed = []
+    killed, count = [], set()
 
     def kill_once(event, outcome):
+        count.add(outcome.workers)
         if isinstance(event, Progressed) and not killed:
             from distributed import Client
 
@@ -48,6 +55,7 @@ def test_a_killed_worker_of_a_cluster_changes_nothing(undisturbed, workers, tmp_
 
     outcome = reproduce(PLAN, tmp_path / "r", cluster=workers, watch=kill_once)
     assert killed
+    assert max(count) == 2, "those of the cluster"
     assert outcome.complete
     assert settled(tmp_path / "r") == undisturbed
 
@@ -57,8 +65,63 @@ def test_an_address_that_does_not_answer_is_told_within_seconds(tmp_path, monkey
     monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 1)
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 within"):
         reproduce(PLAN, tmp_path / "r", cluster="tcp://127.0.0.1:9")
-    with pytest.raises(InputError, match="no Dask scheduler answers at nonsense"):
-        reproduce(PLAN, tmp_path / "r", cluster="nonsense://x")
+
+
+@pytest.fixture
+def silent():
+    """The address of something that accepts every connection and never says a word."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def talkative():
+    """The address of something that says other words than Dask at once, as mail servers do."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+
+        def greet():
+            while True:
+                try:
+                    with server.accept()[0] as connection:
+                        connection.sendall(b"220 mail.example.org ESMTP ready\r\n" * 9)
+                except OSError:
+                    return
+
+        Thread(target=greet, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def website():
+    """The address of a web server."""
+    with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("there", ["silent", "talkative", "website"])
+@pytest.mark.parametrize("protocol", ["tcp", "ws", "tls"])
+def test_what_is_not_dask_is_told_within_seconds(there, protocol, request, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 1)
+    address = request.getfixturevalue(there).replace("tcp", protocol)
+    began = time.monotonic()
+    with pytest.raises(InputError, match=f"no Dask scheduler answers at {address} within 1 s"):
+        ClusterWorkers(address, runs=tmp_path)
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "garbage", "nonsense://x:1", "http://x y", "tcp://x y:8786", "tcp://x", "tcp://x:port",
+     "tcp://:8786", "tcp://[::1:8786", "tcp://x:99999", "inproc://10.0.0.1/1/1"],
+)  # fmt: skip
+def test_what_is_no_address_is_not_tried(address, tmp_path, monkeypatch):
+    monkeypatch.setattr(socket, "socket", lambda *_: pytest.fail("tried"))
+    with pytest.raises(InputError, match=r"is not the address of a Dask scheduler.* tcp://10\.0"):
+        ClusterWorkers(address, runs=tmp_path)
 
 
 @pytest.mark.slow

@@ -100,6 +100,19 @@ def test_folders_that_are_no_results_are_refused(tmp_path):
         Results(tmp_path)
 
 
+def test_paths_that_cannot_be_folders_are_named(tmp_path):
+    file = appended(tmp_path / "r", record()).path
+    for create in (False, True):
+        with pytest.raises(InputError, match=r"records\.jsonl is a file, not a folder"):
+            Results(file, create=create)
+    for folder in (file / "below", "/proc/nowhere/results"):
+        with pytest.raises(InputError, match=f"{folder} cannot be written to"):
+            Results(folder, create=True)
+        with pytest.raises(InputError, match=f"{folder} is no results folder"):
+            Results(folder)
+    assert Results(tmp_path / "r").read().keys() == {record().key}
+
+
 def test_a_second_runner_is_told_who_is_there(tmp_path):
     results = Results(tmp_path / "r", create=True)
     message = f"process {os.getpid()} is already"

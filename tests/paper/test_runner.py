@@ -3,21 +3,54 @@
 import os
 import signal
 import subprocess
+from collections import deque
 from dataclasses import replace
 
 import pytest
 
 from capnets.errors import InputError
-from capnets.paper import work
+from capnets.paper import runner, work
+from capnets.paper.estimate import Estimate
 from capnets.paper.plan import Plan, make_plan
-from capnets.paper.results import Results
-from capnets.paper.runner import reproduce
+from capnets.paper.results import Record, Results
+from capnets.paper.runner import Outcome, reproduce
 from capnets.paper.scales import find_scale
 from capnets.paper.tables import Entry, Reading, Table
-from capnets.paper.workers import Done, LocalWorkers, Progressed
+from capnets.paper.workers import Done, LocalWorkers, Progressed, attempt
 from paper.processes import children, gone, settled, started, sweep, swept, until
 
 CELL = find_scale("smoke").cell("c-gru", "US")
+
+
+class Here:
+    """A worker that is no process of its own: quick, for what is not about processes."""
+
+    count = 3
+
+    def __init__(self, runs):
+        self.runs, self.begun, self.waiting = runs, [], None
+
+    def room(self):
+        return self.waiting is None
+
+    def submit(self, choice):
+        self.waiting = choice
+        self.begun.append(choice)
+
+    def events(self, timeout):
+        if timeout:  # it has not begun at the first look
+            choice, self.waiting = self.waiting, None
+            yield attempt(choice, self.runs)
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    worker = Here(tmp_path / "runs")
+    monkeypatch.setattr(runner, "_workers", lambda *_: worker)
+    return worker
 
 
 def plan_of(*cells):
@@ -86,7 +119,8 @@ def test_nothing_is_done_twice(tmp_path):
     outcome = reproduce(plan, tmp_path / "r", watch=lambda event, _: events.append(event))
     assert outcome.complete
     assert len(outcome.records) == len(plan.choices) == 1  # five tables, one run
-    assert [type(event) for event in events] == [Progressed, Progressed, Done]
+    happened = [type(event) for event in events if event is not None]
+    assert happened == [Progressed, Progressed, Done]
     content = (tmp_path / "r" / "records.jsonl").read_bytes()
     again = reproduce(plan, tmp_path / "r", jobs=2, watch=lambda *_: pytest.fail("worked"))
     assert again.complete
@@ -112,7 +146,45 @@ def test_failures_are_results_and_errors_are_not(tmp_path):
     assert done.complete
     events = []
     reproduce(plan_of(diverging), tmp_path / "r", retry=True, watch=lambda e, _: events.append(e))
-    assert [type(event) for event in events] == [Done]
+    assert [type(event) for event in events if event is not None] == [Done]
+
+
+def test_what_is_wrong_with_one_run_leaves_the_others_alone(here, tmp_path):
+    wrong = replace(CELL, activation="sideways")
+    outcome = reproduce(plan_of(wrong, CELL), tmp_path / "r")
+    assert set(outcome.wrong) == {wrong.key}
+    assert set(outcome.records) == {CELL.key}
+
+
+def test_missing_data_is_looked_for_once(here, tmp_path, monkeypatch):
+    """What does not need it is done all the same."""
+    import pooch
+
+    def unreachable(*args, **kwargs):
+        raise OSError("no network")
+
+    monkeypatch.setattr("capnets.tasks.files.SYSTEM_FOLDER", tmp_path / "none")
+    monkeypatch.delenv("CAPNETS_DATA", raising=False)
+    monkeypatch.setenv("CAPNETS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", unreachable)
+    cells = [replace(CELL, source="mnist", seed=seed) for seed in range(3)]
+    labels = replace(find_scale("smoke"), source="mnist").labels("US", (10,))
+    outcome = reproduce(plan_of(*cells, labels), tmp_path / "r")
+    assert here.begun == [cells[0], labels]
+    assert set(outcome.wrong) == {cell.key for cell in cells}
+    assert all("is not on this machine" in reason for reason in outcome.wrong.values())
+    assert set(outcome.records) == {labels.key}
+
+
+def test_whoever_watches_sees_it_begin(here, tmp_path):
+    seen = []
+
+    def watch(event, outcome):
+        seen.append((event, list(outcome.running), outcome.workers))
+
+    reproduce(plan_of(CELL), tmp_path / "r", watch=watch)
+    assert seen[0] == (None, [CELL.key], Here.count)
+    assert isinstance(seen[1][0], Done)
 
 
 @pytest.mark.slow
@@ -164,6 +236,39 @@ def test_a_run_begun_with_another_recipe_begins_anew(tmp_path, monkeypatch):
     assert work.perform(CELL, runs=tmp_path).metrics == second.metrics  # read back, not trained
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("metrics.json", b'{"valid": {"mse"'),
+        ("metrics.json", b"{}"),
+        ("history.jsonl", b""),
+        ("weights.safetensors", b"\0" * 100),
+        ("config.json", None),
+        ("config.json", b"\xff"),
+    ],
+)
+def test_a_damaged_run_begins_anew(tmp_path, name, content):
+    first = work.perform(CELL, runs=tmp_path)
+    (path,) = tmp_path.glob(f"*/{name}")
+    path.unlink() if content is None else path.write_bytes(content)
+    again = work.perform(CELL, runs=tmp_path)
+    assert again.metrics == first.metrics
+    assert not again.cost["resumed"]
+    assert work.perform(CELL, runs=tmp_path).cost["resumed"], "whole again"
+
+
+def test_a_damaged_checkpoint_begins_anew(tmp_path):
+    def kill(epoch):
+        raise KeyboardInterrupt
+
+    whole = work.perform(CELL, runs=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        work.perform(CELL, runs=tmp_path, progress=kill)
+    (path,) = tmp_path.glob("*/checkpoint.safetensors")
+    path.write_bytes(path.read_bytes()[:-20])
+    assert work.perform(CELL, runs=tmp_path).metrics == whole.metrics
+
+
 def test_records_have_what_the_tables_read(tmp_path):
     metrics = work.perform(CELL, runs=tmp_path).under("held-out")
     assert {"mse", "accuracy", "added_value_error", "order_mse", "valid_mse", "curve"} <= set(
@@ -180,11 +285,47 @@ def test_records_have_what_the_tables_read(tmp_path):
 def test_bad_requests_are_refused(tmp_path):
     with pytest.raises(InputError, match="at least 1 job"):
         reproduce(plan_of(CELL), tmp_path, jobs=0)
+    with pytest.raises(InputError, match="give one of the two"):
+        reproduce(plan_of(CELL), tmp_path, jobs=2, cluster="tcp://127.0.0.1:8786")
+    assert not list(tmp_path.iterdir())
 
 
 def test_idle_workers_end_when_told(tmp_path):
     workers = LocalWorkers(2, runs=tmp_path)
     pids = [worker.process.pid for worker in workers.workers]
-    assert workers.room() == 2
+    assert workers.room() == workers.count == 2
     workers.stop()
     assert all(map(gone, pids))
+
+
+class TestTimeLeft:
+    """How long the rest will take."""
+
+    RIDGE = find_scale("small").cell("ridge", "Sent")
+    CELL = find_scale("small").cell("gru", "Sent")
+
+    def record(self, cell, epochs, seconds):
+        return Record(
+            choice=cell,
+            metrics={"epochs": epochs},
+            failure=None,
+            reason="",
+            made={},
+            cost={"train_seconds": seconds},
+        )
+
+    def test_a_baseline_says_nothing_about_networks(self):
+        estimate = Estimate([self.record(self.RIDGE, 0, 1.0)])
+        outcome = Outcome({}, deque([self.CELL]))
+        assert estimate.left(outcome) is None
+        estimate.see(self.record(self.CELL, 10, 20.0))
+        assert estimate.left(outcome) == Estimate([self.record(self.CELL, 10, 20.0)]).left(outcome)
+        assert estimate.left(Outcome({}, deque([self.RIDGE]))) == 0
+
+    def test_is_shared_by_the_workers(self):
+        estimate = Estimate([self.record(self.CELL, 10, 20.0)])
+        waiting = deque(replace(self.CELL, seed=seed) for seed in range(8))
+        alone = estimate.left(Outcome({}, waiting))
+        assert alone > 0
+        assert estimate.left(Outcome({}, waiting, workers=4)) == pytest.approx(alone / 4)
+        assert estimate.left(Outcome({}, waiting, workers=0)) == alone

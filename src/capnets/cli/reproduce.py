@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capnets.cli.printing import Json, print_json, print_table
+from capnets.errors import InputError
 
 if TYPE_CHECKING:
     from capnets.paper.plan import Plan
@@ -22,12 +23,14 @@ Names = Annotated[str | None, typer.Option(help="Only these, with commas between
 
 def reproduce(
     tables: Annotated[
-        list[str] | None, typer.Argument(help="table1, figure2, main, all, …; none: list them.")
+        list[str] | None,
+        typer.Argument(help="table1, figure2, main, all, …, also with commas; none: list them."),
     ] = None,
     scale: Annotated[str, typer.Option(help="smoke, small or full (the paper's sizes).")] = "full",
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Local processes, one thread each.")
-    ] = 1,
+        int | None,
+        typer.Option("--jobs", "-j", help="Local processes, one thread each.", show_default="1"),
+    ] = None,
     cluster: Annotated[
         str | None, typer.Option(help="A Dask scheduler to use instead: tcp://…")
     ] = None,
@@ -45,17 +48,18 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run what stands behind the paper's tables; stop at any time, the same command goes on."""
-    from capnets.errors import InputError
     from capnets.paper.plan import make_plan
 
     if not tables:
         _list_tables(as_json=as_json)
         return
-    try:
-        numbers = None if seeds is None else [int(seed) for seed in seeds.split(",")]
-    except ValueError:
-        raise InputError(f"seeds are numbers with commas between, not {seeds!r}") from None
-    plan = make_plan(tables, scale=scale, models=_names(models), tasks=_names(tasks), seeds=numbers)
+    plan = make_plan(
+        _names("tables", ",".join(tables)),
+        scale=scale,
+        models=None if models is None else _names("--models", models),
+        tasks=None if tasks is None else _names("--tasks", tasks),
+        seeds=None if seeds is None else _numbers("--seeds", seeds),
+    )
     folder = results or Path("results") / scale
     if dry:
         _say_plan(plan, folder, as_json=as_json)
@@ -63,7 +67,7 @@ def reproduce(
     from capnets.cli.watching import watching
     from capnets.paper.runner import reproduce as run
 
-    with watching(plan, folder, workers=jobs) as watch:
+    with watching(plan, folder) as watch:
         try:
             outcome = run(plan, folder, jobs=jobs, cluster=cluster, retry=retry, watch=watch)
         except KeyboardInterrupt:
@@ -76,8 +80,20 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",")]
+def _names(what: str, text: str) -> list[str]:
+    """What stands between commas; one too many, as lists often end with, is no name."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"{what}: no name in {text!r}; give some, with commas between")
+    return names
+
+
+def _numbers(what: str, text: str) -> list[int]:
+    names = _names(what, text)
+    try:
+        return [int(name) for name in names]
+    except ValueError:
+        raise InputError(f"{what}: numbers with commas between, not {text!r}") from None
 
 
 def _list_tables(*, as_json: bool) -> None:

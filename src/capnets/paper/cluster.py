@@ -7,12 +7,17 @@ elsewhere it begins anew. Records travel home either way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
+from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 from capnets.errors import InputError
 from capnets.paper.cells import Choice
@@ -21,6 +26,7 @@ from capnets.paper.workers import Done, Event, Lost, Progressed, Wrong, attempt
 __all__ = ["ClusterWorkers"]
 
 SECONDS_TO_ANSWER = 5
+PROTOCOLS = ("tcp", "tls", "ws", "wss")
 TOPIC = "capnets-progress"
 
 
@@ -36,20 +42,7 @@ class ClusterWorkers:
     """
 
     def __init__(self, address: str, *, runs: Path) -> None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise InputError(
-                "a cluster needs Dask: install capnets with the extra 'cluster'"
-            ) from None
-        try:
-            connect: Any = Client  # Dask's own methods have no types
-            self.client = connect(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"no Dask scheduler answers at {address} within {SECONDS_TO_ANSWER} s ({error}); "
-                "start one with `dask scheduler`, and workers with `dask worker ADDRESS`"
-            ) from error
+        self.client = _connect(address)
         try:
             self.client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
         except TimeoutError:
@@ -63,10 +56,14 @@ class ClusterWorkers:
         self.happened: Queue[Event] = Queue()
         self.client.subscribe_topic(TOPIC, self._hear)
 
+    @property
+    def count(self) -> int:
+        """How many workers the scheduler has now."""
+        return len(self.client.scheduler_info(n_workers=-1)["workers"])
+
     def room(self) -> int:
         """Workers that have nothing to do, and some more so that none waits for the next choice."""
-        workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
-        return max(0, 2 * workers - len(self.futures))
+        return max(0, 2 * self.count - len(self.futures))
 
     def submit(self, choice: Choice) -> None:
         """Hand a choice to the scheduler."""
@@ -112,7 +109,80 @@ class ClusterWorkers:
             if type(error).__name__ == "KilledWorker":
                 self.happened.put(Lost(choice, final=True))
             else:
-                self.happened.put(Wrong(choice, f"{type(error).__name__}: {error}", expected=False))
+                self.happened.put(Wrong(choice, f"{type(error).__name__}: {error}"))
+
+
+def _connect(address: str) -> Any:
+    """A client of the scheduler; within seconds, whatever is at the address.
+
+    The scheduler is greeted before a client is made: one that waits for an answer in vain can
+    neither be stopped nor closed.
+    """
+    place = _place(address)
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("a cluster needs Dask: install capnets with the extra 'cluster'") from None
+    connect: Any = Client  # Dask's own methods have no types
+    try:
+        _within(SECONDS_TO_ANSWER, partial(_greet, address, place))
+        return connect(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
+    except Exception as error:  # who knows what is made of the words of something that is not Dask
+        strange = isinstance(error, MemoryError)  # they were taken for the size of a message
+        why = "what is there is not Dask" if strange else str(error) or "no answer"
+        raise InputError(
+            f"no Dask scheduler answers at {address} within {SECONDS_TO_ANSWER} s ({why}); "
+            "start one with `dask scheduler`, and workers with `dask worker ADDRESS`"
+        ) from error
+
+
+def _place(address: str) -> tuple[str, int]:
+    """Host and port; what has none is refused before Dask spends its time on it."""
+    with suppress(ValueError):  # a port that is no number, a bracket that does not end
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        spaces = any(map(str.isspace, address))
+        if parts.scheme in PROTOCOLS and parts.hostname and parts.port and not spaces:
+            return parts.hostname, parts.port
+    raise InputError(
+        f"{address!r} is not the address of a Dask scheduler, PROTOCOL://HOST:PORT such as "
+        f"tcp://10.0.0.1:8786; protocols are {', '.join(PROTOCOLS)}"
+    )
+
+
+def _greet(address: str, place: tuple[str, int]) -> None:
+    """Have the scheduler say who it is."""
+    # Also finds the name of the host; Dask's threads for that would outlive the deadline.
+    socket.create_connection(place, timeout=SECONDS_TO_ANSWER).close()
+    who = asyncio.run(asyncio.wait_for(_identity(address), SECONDS_TO_ANSWER))
+    if "Scheduler" not in who:
+        raise ValueError(f"it is the address of a {who.lower()}")
+
+
+async def _identity(address: str) -> str:
+    from distributed import Security
+    from distributed.core import rpc
+
+    ask: Any = rpc
+    security: Any = Security
+    arguments = security().get_connection_args("client")
+    async with ask(address, timeout=SECONDS_TO_ANSWER, connection_args=arguments) as server:
+        return str((await server.identity())["type"])
+
+
+def _within(seconds: float, act: Callable[[], None]) -> None:
+    """Do something that may hang where nothing can stop it; then it is left behind."""
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            act()
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    Thread(target=run, daemon=True).start()
+    done.result(timeout=seconds)
 
 
 def _attempt(choice: Choice, runs: Path) -> Done | Wrong:

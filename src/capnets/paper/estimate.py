@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from capnets.paper.cells import Cell, Choice
+from capnets.paper.names import RIDGE
 from capnets.paper.results import Record
 from capnets.paper.runner import Outcome
 from capnets.training.recipe import recipe
@@ -33,19 +34,24 @@ class Estimate:
 
     def see(self, record: Record) -> None:
         """Learn from what was done."""
-        if isinstance(record.choice, Cell) and record.failure is None:
-            for group in (record.choice.model, "any"):
-                self.seconds[group] += record.cost["train_seconds"]
-                self.instances[group] += record.metrics["epochs"] * _per_epoch(record.choice)
+        if not isinstance(record.choice, Cell) or record.failure is not None:
+            return
+        instances = record.metrics["epochs"] * _per_epoch(record.choice)
+        if not instances:  # a baseline that is not trained
+            return
+        for group in (record.choice.model, "any"):
+            self.seconds[group] += record.cost["train_seconds"]
+            self.instances[group] += instances
 
-    def left(self, outcome: Outcome, *, workers: int) -> float | None:
+    def left(self, outcome: Outcome) -> float | None:
         """Seconds until all is done; None: nothing was seen yet to judge by."""
         total = sum(self._of(choice, epoch=0) for choice in outcome.waiting)
         longest = 0.0
         for running in outcome.running.values():
             seconds = self._of(running.choice, epoch=running.epoch)
             total, longest = total + seconds, max(longest, seconds)
-        return max(total / workers, longest) if self.instances else None
+        # The workers of a cluster may all be gone for a while.
+        return max(total / max(1, outcome.workers), longest) if self.instances else None
 
     def _of(self, choice: Choice, *, epoch: int) -> float:
         if not isinstance(choice, Cell) or not self.instances:
@@ -57,7 +63,9 @@ class Estimate:
 
 def epochs_of(choice: Choice) -> int:
     """How many epochs a choice takes at most; 0 where nothing is trained."""
-    return recipe(choice.recipe, epochs=choice.epochs).epochs if isinstance(choice, Cell) else 0
+    if not isinstance(choice, Cell) or choice.model == RIDGE:
+        return 0
+    return recipe(choice.recipe, epochs=choice.epochs).epochs
 
 
 def _per_epoch(cell: Cell) -> float:

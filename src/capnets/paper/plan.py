@@ -85,4 +85,10 @@ def make_plan(
             f"nothing is left of {', '.join(t.name for t in found) or 'no tables'} with "
             f"models {models or 'any'} and tasks {tasks or 'any'}; ask for more of them"
         )
-    return Plan(size, tuple(tables))
+    plan = Plan(size, tuple(tables))
+    if not plan.choices:
+        raise InputError(
+            f"the scale {size.name} leaves out all that was asked for of "
+            f"{', '.join(table.name for table, _ in tables)}; take another scale"
+        )
+    return plan

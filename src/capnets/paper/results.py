@@ -103,27 +103,45 @@ class Results:
 
     def __init__(self, folder: str | Path, *, create: bool = False) -> None:
         self.folder = Path(folder)
+        if self.folder.is_file():
+            raise InputError(f"{self.folder} is a file, not a folder; name a results folder")
         about = self.folder / "results.json"
         if create and not about.exists():
-            if self.folder.is_dir() and any(self.folder.iterdir()):
-                raise InputError(
-                    f"{self.folder} holds something that is no results folder; choose another one"
-                )
+            self._create()
             write_json(about, {"format": FORMAT})
         try:
             found = json.loads(about.read_text())["format"]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise InputError(
                 f"{self.folder} is no results folder: it has no results.json; "
                 "`capnets reproduce` makes one"
             ) from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            raise InputError(
+                f"{about} cannot be read ({error.strerror}); correct that, or use another folder"
+            ) from error
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{about} is damaged ({error}); restore it") from error
         if found != FORMAT:
             raise InputError(
                 f"{self.folder} has format {found!r}, this capnets reads {FORMAT}; "
                 "use the version that wrote it, or another folder"
             )
+
+    def _create(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if any(self.folder.iterdir()):
+                raise InputError(
+                    f"{self.folder} holds something that is no results folder; choose another one"
+                )
+        except OSError as error:
+            raise self._unwritable(error.strerror) from error
+        if not os.access(self.folder, os.W_OK):
+            raise self._unwritable("it is not yours to change")
+
+    def _unwritable(self, why: str | None) -> InputError:
+        return InputError(f"{self.folder} cannot be written to ({why}); choose another folder")
 
     @property
     def path(self) -> Path:
@@ -158,7 +176,11 @@ class Results:
     @contextmanager
     def hold(self) -> Iterator[Writer]:
         """Be the one that appends; a second one is told so."""
-        with (self.folder / ".lock").open("a+") as lock:
+        try:
+            file = (self.folder / ".lock").open("a+")
+        except OSError as error:
+            raise self._unwritable(error.strerror) from error
+        with file as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:

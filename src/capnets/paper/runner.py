@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from capnets.errors import InputError
@@ -18,7 +19,7 @@ __all__ = ["Outcome", "Running", "reproduce"]
 # A choice whose process ended this often has itself to blame.
 ATTEMPTS = 3
 
-Watch = Callable[[Event, "Outcome"], None]
+Watch = Callable[[Event | None, "Outcome"], None]
 
 
 @dataclass
@@ -43,12 +44,15 @@ class Outcome:
         Choices begun.
     wrong
         Choices that could not be done, with the reason; they are not recorded.
+    workers
+        How many work on it now.
     """
 
     records: dict[str, Record]
     waiting: deque[Choice]
     running: dict[str, Running] = field(default_factory=dict)
     wrong: dict[str, str] = field(default_factory=dict)
+    workers: int = 1
 
     @property
     def complete(self) -> bool:
@@ -60,7 +64,7 @@ def reproduce(
     plan: Plan,
     folder: str | Path,
     *,
-    jobs: int = 1,
+    jobs: int | None = None,
     cluster: str | None = None,
     retry: bool = False,
     watch: Watch | None = None,
@@ -72,16 +76,21 @@ def reproduce(
     folder
         The results folder; made if it is not there.
     jobs
-        Local processes.
+        Local processes; None: one.
     cluster
         The address of a Dask scheduler whose workers to use instead.
     retry
         Do again what failed before.
     watch
-        Told of every event.
+        Told of every event; and of None when the work begins, and when nothing happens for a while.
     """
     from capnets.paper.work import current
 
+    if jobs is not None and cluster is not None:
+        raise InputError(
+            "jobs are local processes, and a cluster has its own workers: give one of the two"
+        )
+    jobs = 1 if jobs is None else jobs
     if jobs < 1:
         raise InputError(f"at least 1 job is needed, not {jobs}")
     results = Results(folder, create=True)
@@ -114,17 +123,16 @@ def _workers(runs: Path, jobs: int, cluster: str | None) -> Workers:
 
 def _work(outcome: Outcome, workers: Workers, writer: Writer, watch: Watch | None) -> None:
     lost: Counter[str] = Counter()
-    unusable: dict[tuple[str, str], str] = {}
+    unusable: dict[str, str] = {}
+    seconds = 0.0  # whoever watches need not wait for the first event
     while outcome.waiting or outcome.running:
-        while outcome.waiting and workers.room():
-            choice = outcome.waiting.popleft()
-            if (reason := unusable.get(_needs(choice))) is not None:
-                outcome.wrong[choice.key] = reason
-                continue
-            outcome.running[choice.key] = Running(choice)
-            workers.submit(choice)
-        for event in workers.events(timeout=1.0):
-            if isinstance(event, Progressed):
+        _hand_out(outcome, workers, unusable)
+        events = workers.events(timeout=seconds)
+        seconds = 1.0
+        for event in chain([next(events, None)], events):
+            if event is None:
+                pass  # nothing happened; whoever watches sees that all goes on
+            elif isinstance(event, Progressed):
                 outcome.running[event.choice.key].epoch = event.epoch
             elif isinstance(event, Done):
                 _keep(event.record, outcome, writer)
@@ -139,11 +147,23 @@ def _work(outcome: Outcome, workers: Workers, writer: Writer, watch: Watch | Non
             else:
                 del outcome.running[event.choice.key]
                 outcome.wrong[event.choice.key] = event.message
-                if event.expected:
+                if event.no_data and isinstance(event.choice, Cell):
                     # The same data is missing for everything else that needs it.
-                    unusable[_needs(event.choice)] = event.message
+                    unusable[event.choice.source] = event.message
             if watch is not None:
                 watch(event, outcome)
+
+
+def _hand_out(outcome: Outcome, workers: Workers, unusable: Mapping[str, str]) -> None:
+    """Begin as much as there are workers for, without what needs data of an unusable source."""
+    outcome.workers = workers.count
+    while outcome.waiting and workers.room():
+        choice = outcome.waiting.popleft()
+        if isinstance(choice, Cell) and choice.source in unusable:
+            outcome.wrong[choice.key] = unusable[choice.source]
+            continue
+        outcome.running[choice.key] = Running(choice)
+        workers.submit(choice)
 
 
 def _keep(record: Record, outcome: Outcome, writer: Writer) -> None:
@@ -163,9 +183,3 @@ def _killed(choice: Choice) -> Record:
         made=made(choice),
         cost={},
     )
-
-
-def _needs(choice: Choice) -> tuple[str, str]:
-    if isinstance(choice, Cell):
-        return choice.source, choice.embedding
-    return choice.kind, getattr(choice, "source", "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,11 +30,12 @@ from capnets.paper.cells import Cell, Choice, Labels, Shape
 from capnets.paper.names import RIDGE, TASKS
 from capnets.paper.published.interpretability import EXAMPLES
 from capnets.paper.results import Record
-from capnets.runs import Run, RunConfig, versions
+from capnets.runs import Run, versions
 from capnets.sets import Sets
 from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make
 from capnets.tasks.drawing import STREAMS, draw_labels
 from capnets.tasks.sentiment import ReviewSets, ReviewSpec, make_reviews, pooled_ridge
+from capnets.training.checkpoint import Checkpoint
 from capnets.training.fit import Diverged
 from capnets.training.priors import prior_from_dict
 from capnets.training.recipe import Recipe, recipe
@@ -139,8 +141,9 @@ def _run(
     priors = [prior_from_dict(prior) for prior in cell.priors]
     folder = runs / f"{cell.key}-{VERSION}"
     with _alone(folder):
-        afresh = _of_other_settings(folder, model, how)
-        resumed = (folder / "config.json").exists() and not afresh
+        resumed = _is_usable(folder, model, how)
+        if not resumed:
+            shutil.rmtree(folder, ignore_errors=True)
         run = train_task(
             folder,
             task,
@@ -149,7 +152,6 @@ def _run(
             seed=cell.seed,
             priors=priors,
             resume=True,
-            force=afresh,
             progress=lambda line: progress(line["epoch"]) if progress else None,
         )
     found = run.metrics
@@ -239,15 +241,25 @@ def _reviews(spec: ReviewSpec) -> ReviewSets:
     return make_reviews(spec)
 
 
-def _of_other_settings(folder: Path, model: ModelSpec, how: Recipe) -> bool:
-    """Whether the folder holds a run begun before a recipe changed, or what is left of one."""
-    if not (folder / "config.json").exists():
-        return False
+def _is_usable(folder: Path, model: ModelSpec, how: Recipe) -> bool:
+    """Whether the folder holds a run to go on with, or to read back.
+
+    Not if it was begun before a recipe changed, or if any of its files is damaged.
+    """
     try:
-        config: RunConfig = Run(folder).config
-    except InputError:
-        return True
-    return (config.model, config.recipe) != (model, how)
+        run = Run(folder)
+        if (run.config.model, run.config.recipe) != (model, how):
+            return False
+        if not run.finished:
+            if run.checkpoint.exists():
+                Checkpoint.read(run.checkpoint)
+            return True
+        _ = run.model
+        return {"valid", "train_seconds"} <= run.metrics.keys() and (
+            len(run.history) == run.metrics["epochs"]
+        )
+    except (InputError, KeyError):
+        return False
 
 
 @contextmanager

@@ -52,12 +52,12 @@ class Lost:
 class Wrong:
     """A choice could not be done, for a reason that is no result: data that is not there, an error.
 
-    `expected` is whether the message is for whoever asked (an `InputError`).
+    `no_data`: a data file of its source is missing or damaged.
     """
 
     choice: Choice
     message: str
-    expected: bool
+    no_data: bool = False
 
 
 Event = Progressed | Done | Lost | Wrong
@@ -65,6 +65,10 @@ Event = Progressed | Done | Lost | Wrong
 
 class Workers(Protocol):
     """Some workers."""
+
+    @property
+    def count(self) -> int:
+        """How many they are, which may change."""
 
     def room(self) -> int:
         """How many more choices would be begun at once."""
@@ -86,9 +90,11 @@ def attempt(choice: Choice, runs: Path, progress: Any = None) -> Done | Wrong:
 
         return Done(perform(choice, runs=runs, progress=progress))
     except InputError as error:
-        return Wrong(choice, str(error), expected=True)
+        from capnets.tasks.files import NoData
+
+        return Wrong(choice, str(error), no_data=isinstance(error, NoData))
     except Exception as error:
-        return Wrong(choice, f"{type(error).__name__}: {error}", expected=False)
+        return Wrong(choice, f"{type(error).__name__}: {error}")
 
 
 # Local processes ----------------------------------------------------------------------------------
@@ -108,6 +114,11 @@ class LocalWorkers:
     def __init__(self, jobs: int, *, runs: Path) -> None:
         self.runs = runs
         self.workers = [_Worker(runs) for _ in range(jobs)]
+
+    @property
+    def count(self) -> int:
+        """How many processes there are."""
+        return len(self.workers)
 
     def room(self) -> int:
         """Processes that have nothing to do."""

@@ -19,12 +19,26 @@ from pathlib import Path
 from capnets.atomic import writing
 from capnets.errors import InputError, unknown
 
-__all__ = ["FILES", "DataFile", "Found", "Progress", "cache_folder", "find", "known", "read"]
+__all__ = [
+    "FILES",
+    "DataFile",
+    "Found",
+    "NoData",
+    "Progress",
+    "cache_folder",
+    "find",
+    "known",
+    "read",
+]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much is done, and how much there is to do."""
 
 SYSTEM_FOLDER = Path("/usr/share/datasets")
+
+
+class NoData(InputError):  # noqa: N818
+    """A data file is not on this machine, cannot be downloaded, or is not what it should be."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +214,11 @@ def _entry(name: str) -> DataFile:
 
 
 def _verified(file: DataFile, progress: Progress | None) -> tuple[Path, bytes]:
-    path = _present(file) or _download(file, progress)
-    return path, _content(file, path)
+    try:
+        path = _present(file) or _download(file, progress)
+        return path, _content(file, path)
+    except InputError as error:
+        raise NoData(str(error)) from error
 
 
 def _folders() -> list[Path]:

@@ -41,6 +41,6 @@ def find_tables(names: Iterable[str]) -> tuple[Table, ...]:
     for name in names:
         wanted = name.strip().lower().replace(" ", "").replace("_", "-")
         if wanted not in every:
-            raise unknown("table", name, every)
+            raise unknown("table", name, every, listed="capnets reproduce")
         found |= {one: TABLES[one] for one in every[wanted]}
     return tuple(found.values())
