@@ -39,7 +39,9 @@ Records = list[dict[str, Any]]
 
 def main() -> None:
     """Write the page's tables and its picture."""
-    records = [r for r in recorded(RECORDS) if all(r[k] == v for k, v in SETTING.items())]
+    alike = [r for r in recorded(RECORDS) if all(r[k] == v for k, v in SETTING.items())]
+    # One line per training: the newest has test sets too, where they were asked for.
+    records = list({(r["way"], r["task"], r["seed"]): r for r in alike}.values())
     tables = {name: table(records, STUDIES[name], "valid") for name in STUDIES if name != "all"}
     tables |= {name: table(records, list(WAYS), name) for name in PROTOCOLS}
     text = PAGE.read_text()
@@ -70,24 +72,28 @@ def table(records: Records, ways: list[str], part: str) -> str:
 
 
 def draw(records: Records) -> None:
-    """Error against spread, a point per way."""
+    """Error against spread, a point per way, numbered by error."""
     tasks = list(dict.fromkeys(r["task"] for r in records))
-    figure, axes = plt.subplots(1, len(tasks), figsize=(4.6 * len(tasks), 4), squeeze=False)
+    figure, axes = plt.subplots(1, len(tasks), figsize=(5.6 * len(tasks), 4), squeeze=False)
     for axis, task in zip(axes[0], tasks, strict=True):
+        points: list[tuple[float, float, str]] = []
         for way in WAYS:
             some = [r["valid"] for r in records if (r["task"], r["way"]) == (task, way)]
             if not some:
                 continue
-            x, y = mean(r["spread"] for r in some), mean(r["mse"] for r in some)
+            points.append((mean(r["mse"] for r in some), mean(r["spread"] for r in some), way))
+        for place, (y, x, way) in enumerate(sorted(points)):
             model, _, what = way.partition(", ")
-            axis.plot(x, y, "o", color=COLORS[model])
+            axis.plot(x, y, "o", color=COLORS[model], label=f"{place + 1} {what or model}")
             axis.annotate(
-                what or model, (x, y), fontsize=7, xytext=(4, 3), textcoords="offset points"
+                str(place + 1), (x, y), fontsize=8, xytext=(4, 3), textcoords="offset points"
             )
         axis.set(title=task, xlabel="spread over orders, in units of the label", yscale="log")
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter("{x:g}")
-        axis.margins(x=0.25, y=0.15)
+        axis.margins(y=0.15)
+        axis.set_xlim(left=0 - 0.02 * axis.get_xlim()[1])
+        axis.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("MSE on validation sets")
     handles = [plt.Line2D([], [], marker="o", ls="", color=c, label=m) for m, c in COLORS.items()]

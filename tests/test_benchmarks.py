@@ -1,5 +1,6 @@
 """Benchmarks: goals are told from records, and a peer that is not there is no reason to stop."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -89,3 +90,10 @@ def test_the_page_is_drawn_from_the_stored_records(monkeypatch):
         assert (f"| `{script.name}` |" in page) == runs
     networks = {x["network"] for x in newest(FOLDER / "speed.jsonl") if x["part"] == "sets"}
     assert all(f"| {name} |" in page for name in networks)
+
+
+def test_pages_show_the_records():
+    """No table of a page is older than what was found since."""
+    script = [sys.executable, str(FOLDER / "beyond.py"), "--check"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
