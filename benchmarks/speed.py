@@ -40,6 +40,7 @@ FEW = (1, 8, 64)
 CAPACITY = ("c-rnn", "c-lstm", "c-gru", "c-deepset")
 OURS = (*CAPACITY, "c-potential", "gru", "deepset", "set-transformer")
 ON_TORCH = "c-gru on nn.GRU"
+COMPILED = "compiled steps"
 Line = dict[str, Any]
 
 
@@ -213,13 +214,17 @@ def of_large_sets(rounds: int) -> list[Line]:
 def of_few_sets(rounds: int) -> list[Line]:
     """Training on few sets at a time, microseconds per instance."""
     works = {}
+    compiled = steps.are_compiled(torch.zeros(1, 16))
+    missing = [] if compiled else [{"part": "missing", "network": COMPILED, "package": "numba"}]
     for name, sets in product((*CAPACITY[:3], "gru"), FEW):
         x, y = torch.randn(sets, 2000 // sets, FEATURES), torch.randn(sets, 1)
         step = training_step(build(name, in_features=FEATURES, hidden=16, seed=0), x, y)
-        ways = {"compiled": step, "operations": not_compiled(step), "nn": on_torch(step)}
+        ways = {"operations": not_compiled(step), "nn": on_torch(step)}
+        if compiled:
+            ways = {"compiled": step, **ways}
         for by, do in ways.items():
             works[name, sets, by] = Work(do, x.shape[0] * x.shape[1])
-    return [
+    return missing + [
         {"part": "few", "network": name, "sets": sets, "by": by, "us": round(us, 3)}
         for (name, sets, by), us in in_turn(works, rounds=rounds).items()
     ]

@@ -19,7 +19,8 @@ import torch
 from turns import Work, in_turn, record, this_run
 
 from capnets.export import Engine, Stream, Streams
-from capnets.models import MODELS, CapacityNetwork, build
+from capnets.models import MODELS, build
+from capnets.models.base import SteppingModel
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
 FEATURES = 64
@@ -38,14 +39,14 @@ def main() -> None:
     print(lines[0], flush=True)
     for name in MODELS:
         model = build(name, in_features=FEATURES, seed=0).eval()
-        if isinstance(model, CapacityNetwork):
+        if isinstance(model, SteppingModel):
             for how, us in in_turn(works(model), rounds=given.rounds).items():
                 lines.append({"part": "stream", "network": name, "how": how, "us": round(us, 2)})
                 print(f"{name}, {how}: {us:.2f} us per instance", flush=True)
     record(RECORDS, [{**run, **line} for line in lines])
 
 
-def works(model: CapacityNetwork) -> dict[str, Work]:
+def works(model: SteppingModel) -> dict[str, Work]:
     """Everything that is compared."""
     x = np.random.default_rng(0).normal(size=(1000, FEATURES)).astype(np.float32)
     engine = Engine(model)

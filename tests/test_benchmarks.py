@@ -1,10 +1,14 @@
 """Benchmarks: goals are told from records, and a peer that is not there is no reason to stop."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from capnets.models import MODELS
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -13,7 +17,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 def _on_path(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     yield
-    for name in ("goals", "turns", "speed", "speed_peers", "table"):
+    for name in ("goals", "turns", "speed", "speed_peers", "stream", "table"):
         sys.modules.pop(name, None)
 
 
@@ -75,6 +79,35 @@ def test_missing_peers_are_said_and_not_fatal(monkeypatch, capsys):
     assert {"c-gru", "a loop over nn.GRUCell"} < set(networks)
     said = capsys.readouterr().out
     assert all(f"{line['network']} is left out" in said for line in missing)
+
+
+def test_without_numba_nothing_is_called_compiled(monkeypatch):
+    import speed
+
+    from capnets.nn import steps
+
+    monkeypatch.setattr(speed, "in_turn", lambda works, rounds: dict.fromkeys(works, 1.0))
+    for way in ("compiled", "missing"):
+        if way == "missing":
+            monkeypatch.setattr(steps, "_compiled", lambda: None)
+        found = steps.are_compiled(torch.zeros(1, 16))
+        lines = speed.of_few_sets(1)
+        assert ("compiled" in {line.get("by") for line in lines}) == found
+        missing = [line["package"] for line in lines if line["part"] == "missing"]
+        assert missing == ([] if found else ["numba"])
+
+
+def test_all_networks_that_stream_are_measured(monkeypatch, tmp_path):
+    import stream
+
+    monkeypatch.setattr(stream, "in_turn", lambda works, rounds: dict.fromkeys(works, 1.0))
+    monkeypatch.setattr(stream, "endless", lambda instances: {})
+    monkeypatch.setattr(stream, "RECORDS", tmp_path / "stream.jsonl")
+    monkeypatch.setattr(sys, "argv", ["stream.py"])
+    stream.main()
+    lines = map(json.loads, (tmp_path / "stream.jsonl").read_text().splitlines())
+    measured = {line["network"] for line in lines if line["part"] == "stream"}
+    assert measured == {name for name in MODELS if name.startswith("c-")}
 
 
 def test_the_page_is_drawn_from_the_stored_records(monkeypatch):

@@ -43,6 +43,21 @@ def test_activations(name, activation):
     check_model(lambda: build(name, in_features=6, hidden=8, activation=activation))
 
 
+@pytest.mark.parametrize("name", ["c-deepset", "gru", "attention"])
+def test_ensembles(name):
+    names = check_model(lambda: build(name, in_features=3, hidden=8, layers=2, members=2))
+    assert ("steps_equal_batches" in names) == (name == "c-deepset")
+
+
+@pytest.mark.parametrize(
+    ("name", "in_features", "hidden"),
+    [("c-rnn", 1, 5), ("c-gru", 3, 1), ("c-deepset", 1, 4), ("deepset", 3, 2)],
+)
+def test_small_networks(name, in_features, hidden):
+    """Whose few units are all dead with many a start: that is no fault of theirs."""
+    check_model(lambda: build(name, in_features=in_features, hidden=hidden))
+
+
 @pytest.mark.parametrize("name", ["c-gru", "attention"])
 def test_standardisation(name):
     check_model(lambda: build(name, in_features=6, hidden=8, inputs="standardize"))
@@ -124,9 +139,44 @@ class StepForgets(CapacityNetwork):
         return super().step(x, torch.zeros_like(state))
 
 
+class AcceptsAnyState(CapacityNetwork):
+    def step(self, x, state):
+        return super().step(x, self.initial_state(len(x)))
+
+
+class StateOfTheWrongKind(CapacityNetwork):
+    def step(self, x, state):
+        if state.shape != (len(x), self.state_features) or state.dtype != x.dtype:
+            raise RuntimeError("sizes do not match")
+        return super().step(x, state)
+
+
 class IgnoresUnit(DeepSet):
     def forward(self, x, mask=None):
         return self.predict(self.read(x, mask), mask)
+
+
+class KeepsItsUnit(DeepSet):
+    def start(self, *, unit, label, size):
+        super().start(unit=torch.ones_like(unit), label=label / unit, size=size)
+
+
+class NeedsSets(DeepSet):
+    def forward(self, x, mask=None):
+        return super().forward(x, mask) if len(x) else self.unit.new_zeros(1, 1)
+
+
+class SortsByOneFeature(RecurrentNetwork):
+    ordered = False
+
+    def predict(self, x, mask):
+        order = x[..., 0].argsort(dim=1, stable=True)
+        return super().predict(x[torch.arange(len(x))[:, None], order], mask)
+
+
+class SeesNothing(DeepSet):
+    def predict(self, x, mask):
+        return super().predict(torch.zeros_like(x) + 0 * x.sum(), mask)
 
 
 class ValuesBehindTheEnd(CapacityNetwork):
@@ -230,7 +280,13 @@ BROKEN = [
     (ClaimsNoOrder, checks.order_is_as_declared, "another order changes the prediction"),
     (ClaimsOrder, checks.order_is_as_declared, "no order changes the prediction"),
     (StepForgets, checks.steps_equal_batches, "are not those of the batch"),
+    (AcceptsAnyState, checks.refuses_other_states, "fewer sets is accepted without an error"),
+    (StateOfTheWrongKind, checks.refuses_other_states, "an InputError, not RuntimeError"),
+    (SortsByOneFeature, checks.order_is_as_declared, "another order changes the prediction"),
+    (SeesNothing, checks.padding_has_no_gradient, "no gradient in the instances"),
     (IgnoresUnit, checks.several_outputs_and_units, "not proportional to the unit"),
+    (KeepsItsUnit, checks.several_outputs_and_units, "not the one that it was started with"),
+    (NeedsSets, checks.several_outputs_and_units, "a batch without sets must have no"),
     (OneRowForAll, checks.several_outputs_and_units, "must be sets x outputs"),
     (NeedsTwo, checks.sets_of_one, "set of size one is not finite"),
     (AcceptsAnything, checks.refuses_wrong_input, "accepted without an error"),

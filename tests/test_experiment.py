@@ -57,6 +57,12 @@ class TestTrain:
         assert not seen
         assert again.metrics == run.metrics
 
+    @pytest.mark.parametrize("wrong", [{"name": "deepset", "order": "worth"}, {"order": 64}])
+    def test_what_cannot_be_built_leaves_nothing_behind(self, tmp_path, wrong):
+        with pytest.raises(InputError):
+            train_task(tmp_path / "run", SPEC, replace(MODEL, **wrong), recipe=HOW)
+        assert not [*tmp_path.iterdir()]
+
     def test_progress(self, tmp_path):
         seen = []
         train_task(tmp_path / "run", SPEC, MODEL, recipe=HOW, progress=seen.append)

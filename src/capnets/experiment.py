@@ -65,6 +65,7 @@ def train_task(
         fabric.launch()
         _fit(run := Run(folder), task, fabric=fabric, priors=priors)
         return run
+    model.build(seed)  # what cannot be built is refused before there is a folder
     run = Run.create(folder, config, resume=resume, force=force)
     with run.lock():
         if run.finished:

@@ -140,6 +140,20 @@ def test_json_round_trip(orders):
     assert str(again) == str(orders)
 
 
+@pytest.mark.parametrize("count", range(1, 8))
+@pytest.mark.parametrize("antithetic", [True, False])
+def test_words_count_right(count, antithetic):
+    """Every order is named once: those that have a reverse, their reverses, and what is left."""
+    orders = Orders.random(count, antithetic=antithetic)
+    sizes = Counter(len(block) for block in orders.blocks(sets_of(SIZES)))
+    pairs, alone = sizes[2], sizes[1]
+    words = {0: "", 1: "1 and its reverse"}.get(pairs, f"{pairs} and their reverses")
+    if pairs:
+        words = f" ({words}{', 1 without' if alone else ''})"
+    expected = "one random order" if count == 1 else f"{count} random orders{words}"
+    assert str(orders) == expected
+
+
 def test_refuses():
     with pytest.raises(InputError, match="at least 1 order"):
         as_orders(0)

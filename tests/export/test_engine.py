@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from capnets.errors import InputError
+from capnets.estimators import SetRegressor
 from capnets.estimators.averaging import mean_added_values, mean_prediction
 from capnets.evaluate import added_values, predict
 from capnets.explain import Orders
@@ -77,9 +78,43 @@ def test_pictures():
         np.testing.assert_allclose(Engine(model).predict(sets), predict(model, sets), rtol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(1, 3, 9), (1, 9, 3), (1, 0, 28), (1, 28, 0), (2, 9, 9)])
+def test_pictures_that_the_network_refuses(shape):
+    engine = Engine(network(inputs="pictures"))
+    with pytest.raises(InputError, match="1 x height x width, of at least 4 x 4"):
+        engine.predict([np.zeros((2, *shape))])
+    assert np.isfinite(engine.predict([np.zeros((2, 1, 4, 4))])).all()
+
+
+@pytest.mark.parametrize("orders", [0, -1, 2.5, "8"])
+def test_orders_are_counted(orders):
+    engine = Engine(network())
+    for ask in (engine.predict, engine.added_values):
+        with pytest.raises(InputError, match="whole number of at least 1"):
+            ask(ragged([2]), orders=orders)
+
+
+@pytest.mark.parametrize("source", [None, 42, np.ones(3), [1]])
+def test_what_is_no_network(source):
+    with pytest.raises(InputError, match="a network, a run, a fitted estimator or a folder"):
+        Engine(source)
+
+
+def test_estimators():
+    estimator = SetRegressor("c-gru", members=1, epochs=1, hidden=4, orders=1, random_state=0)
+    with pytest.raises(InputError, match="SetRegressor has no network yet; fit it first"):
+        Engine(estimator)
+    sets = [np.full((n, 3), n, dtype=np.float32) for n in (1, 2, 3, 4) * 3]
+    estimator.fit(sets, [float(len(x)) for x in sets])
+    np.testing.assert_allclose(
+        Engine(estimator).predict(sets), estimator.predict(sets), rtol=1e-4, atol=1e-5
+    )
+
+
 def test_empty_sets():
     sets = Sets(np.ones((3, 3), np.float32), np.arange(3), np.array([0, 0, 3, 3]))
-    assert Engine(network()).predict(sets)[[0, 2]].tolist() == [0, 0]
+    for name in ("c-gru", "c-potential"):
+        assert Engine(network(name)).predict(sets)[[0, 2]].tolist() == [0, 0]
     nothing = Sets(np.ones((1, 3), np.float32), np.arange(0), np.array([0, 0]))
     assert Engine(network()).predict(nothing).tolist() == [0]
     assert Engine(network()).added_values(nothing).shape == (0,)

@@ -55,7 +55,8 @@ def test_files_and_card(tmp_path):
     written = json.loads((tmp_path / "out" / "card.json").read_text())
     assert written == card.to_dict()
     assert written["network"]["fingerprint"] == fingerprint(network())
-    assert written["instance"] == {"shape": [3], "names": None}
+    assert written["instance"] == {"shape": [3], "smallest": None, "names": None, "made": None}
+    assert written["network"]["state"] == {"features": 8, "type": "float32"}
     assert {"onnx", "onnxruntime", "torch", "capnets"} <= set(written["versions"])
     for graph in written["graphs"].values():
         data = (tmp_path / "out" / graph["file"]).read_bytes()
@@ -100,6 +101,40 @@ def test_a_run_tells_its_story(tmp_path):
         Engine(tmp_path / "run").predict(SETS), predict(run.model, SETS), rtol=1e-5
     )
     assert len(Stream(run)) == 0
+
+
+@pytest.mark.parametrize(
+    ("embedding", "words"),
+    [
+        ("none", "the pixels of an image of digits"),
+        ("patches", "an image of digits after the embedding `patches`"),
+        ("minilm", "a sentence of digits as the vector"),
+    ],
+)
+def test_what_stays_outside_is_said(tmp_path, embedding, words):
+    finished_run(tmp_path / "run", task={"source": "digits", "embedding": embedding})
+    card = export(tmp_path / "run", tmp_path / "out")
+    assert card.instance["made"].startswith(words)
+    assert f"An instance is {words}" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_how_small_pictures_may_be_is_said(tmp_path):
+    export(network("c-gru", inputs="pictures"), tmp_path / "out")
+    assert "Pictures of at least 4 x 4" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_networks_of_other_types_are_written(tmp_path, dtype):
+    card = export(network("c-potential").to(dtype), tmp_path / "out")
+    assert card.network["state"]["type"] == "float64"
+    assert len(Stream(tmp_path / "out").push(np.ones((2, 3)))) == 2
+
+
+@pytest.mark.parametrize("source", [None, 42, SETS])
+def test_what_is_no_network_is_not_written(tmp_path, source):
+    with pytest.raises(InputError, match="a run or a network can be exported"):
+        export(source, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ from torch import nn
 from capnets.errors import InputError
 from capnets.export.graph import OPSET, Graph
 from capnets.export.layers import layer
-from capnets.export.onnx import PORTS, fingerprint, graphs
+from capnets.export.onnx import PORTS, SMALLEST, fingerprint, graphs
+from capnets.export.session import no_memory
 from capnets.models import MODELS, build
 from capnets.models.capacity import ACTIVATIONS, CapacityNetwork
 from capnets.models.ensemble import Ensemble
+from capnets.models.sorted import SortedNetwork
 from capnets.nn.cells import Cell, GRUCell
 from capnets.nn.context import ContextCell
 from capnets.nn.encoders import ConvEncoder, Standardize, mlp
@@ -79,15 +81,19 @@ def test_sets_of_any_number_and_size(name, inputs):
 @pytest.mark.parametrize("by", ["worth", 2])
 @pytest.mark.parametrize("name", ["c-gru", "c-deepset", "lstm"])
 def test_networks_that_sort(name, by):
-    """Ties are read as they stand, padding last, in graphs too."""
+    """Ties are read by all features, padding last, in graphs too; so no order matters."""
     model = small(name, inputs="standardize", order=by)
     opened = sessions(model)
     for sets, size in ((1, 1), (3, 5), (2, 23)):
         x, mask = draw(sets, size, 6)
         x = (x * DEVIATION + MEAN).round()
         x[:, 0] = x[:, -1]
+        x[:, ::2, 2] = x[:, :1, 2].clone()
         assert_same(model, opened, x, mask)
-        assert_same(model, opened, x, torch.ones_like(mask))
+        full = torch.ones_like(mask)
+        assert_same(model, opened, x, full)
+        there, back = (run(opened["predict"], s, full)["prediction"] for s in (x, x.flip(1)))
+        np.testing.assert_allclose(there, back, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("garbage", [np.nan, np.inf, -1e30])
@@ -139,7 +145,9 @@ def test_steps_and_chunks(name, activation):
     opened = sessions(model)
     x, _ = draw(4, 9, 6)
     state = model.initial_state(4)
-    by_step = by_chunk = state.numpy()
+    by_step = by_chunk = no_memory(opened["step"], 4)
+    assert by_step.shape == state.shape
+    assert not by_step.any()
     with torch.no_grad():
         for k in range(9):
             value, state = model.step(x[:, k], state)
@@ -165,6 +173,7 @@ def test_steps_and_chunks(name, activation):
     ("names", "kinds"),
     [
         (("c-gru", "c-lstm"), {"sets", "step", "chunk"}),
+        (("c-gru", "c-potential", "c-deepset"), {"sets", "predict", "step", "chunk"}),
         (("c-gru", "deepset", "set-transformer"), {"sets", "predict"}),
     ],
 )
@@ -178,7 +187,8 @@ def test_ensembles(names, kinds):
         state = model.initial_state(3)
         with torch.no_grad():
             value, after = model.step(x[:, 0], state)
-        found = opened["step"].run(None, {"instance": x[:, 0].numpy(), "state": state.numpy()})
+        nothing = no_memory(opened["step"], 3)
+        found = opened["step"].run(None, {"instance": x[:, 0].numpy(), "state": nothing})
         np.testing.assert_allclose(found[0], value, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(found[1], after, rtol=1e-4, atol=1e-5)
 
@@ -193,12 +203,12 @@ def test_a_cell_that_reads_predecessors_as_a_set():
         assert_same(model, opened, x, mask)
         with torch.no_grad():
             wanted = model.added_values(x)
-        state, values = np.zeros((sets, 4), np.float32), []
+        state, values = no_memory(opened["chunk"], sets), []
         for piece in np.array_split(x.numpy(), min(3, size), axis=1):
             some, state = opened["chunk"].run(None, {"instances": piece, "state": state})
             values.append(some)
         np.testing.assert_allclose(np.concatenate(values, 1), wanted, rtol=1e-4, atol=1e-4)
-        state = model.initial_state(sets).numpy()
+        state = no_memory(opened["step"], sets)
         for k in range(size):
             value, state = opened["step"].run(None, {"instance": x[:, k].numpy(), "state": state})
             np.testing.assert_allclose(value, wanted[:, k], rtol=1e-4, atol=1e-4)
@@ -220,6 +230,33 @@ def test_adaptive_pooling_of_every_size(height):
     session = onnxruntime.InferenceSession(g.model("pool", {}).SerializeToString())
     x = torch.randn(3, 2, height, 33 - height)
     np.testing.assert_array_equal(session.run(None, {"x": x.numpy()})[0], pool(x))
+
+
+def test_predictions_cost_no_more_than_they_must():
+    """A graph for predictions alone, where they are known without added values."""
+    for name in MODELS:
+        apart = "predict" in graphs(small(name))
+        assert apart == (not name.startswith("c-") or name == "c-potential")
+    model = small("c-potential", outputs=2)
+    x, mask = draw(4, 6, 6)
+    mask[2] = False
+    predict = sessions(model)["predict"]
+    nodes = onnx.load_from_string(graphs(model)["predict"]).graph.node
+    assert not {"CumSum", "Loop"} & {node.op_type for node in nodes}
+    found = run(predict, x.masked_fill(~mask[..., None], np.nan), mask)["prediction"]
+    with torch.no_grad():
+        np.testing.assert_allclose(found, model(x, mask), rtol=1e-5, atol=1e-5)
+    assert (found[2] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_networks_of_other_types(dtype):
+    """Graphs have 32 bits, whatever a network has."""
+    model = small().to(dtype)
+    x, mask = draw(3, 5, 6)
+    assert_same(small().to(dtype).float(), sessions(model), x, mask)
+    assert fingerprint(model) == fingerprint(small().to(dtype).float())
+    assert model.unit.dtype == dtype
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -256,6 +293,31 @@ def test_fingerprint_is_of_everything_that_counts():
     with torch.no_grad():
         model.unit.mul_(2)
     assert len(marks | {fingerprint(model)}) == 4
+
+
+def test_fingerprint_is_of_settings_that_are_no_weights():
+    reader = small()
+    by = [fingerprint(SortedNetwork(reader, by=by)) for by in (0, 1, "worth")]
+    assert len({*by, fingerprint(reader)}) == 4
+    transformer = small("set-transformer")
+    before = fingerprint(transformer)
+    assert before == fingerprint(small("set-transformer"))
+    transformer.pool.attend.heads = 2
+    assert fingerprint(transformer) != before
+    pictures = small(inputs="pictures")
+    before = fingerprint(pictures)
+    pictures.inputs.convolutions[2].padding = (2, 2)
+    assert fingerprint(pictures) != before
+
+
+def test_graphs_of_pictures_say_how_small_they_may_be():
+    model = small(inputs="pictures")
+    for graph in graphs(model).values():
+        about = {p.key: p.value for p in onnx.load_from_string(graph).metadata_props}
+        assert about["capnets.smallest"] == str(SMALLEST)
+    model(torch.zeros(1, 1, 1, SMALLEST, SMALLEST))
+    with pytest.raises(InputError, match="at least"):
+        model(torch.zeros(1, 1, 1, SMALLEST - 1, SMALLEST))
 
 
 def test_the_network_is_left_as_it_was():

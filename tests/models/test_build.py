@@ -8,7 +8,15 @@ import torch
 import capnets
 from capnets.checks import check_spec
 from capnets.errors import InputError
-from capnets.models import MODELS, CapacityNetwork, ModelSpec, base, build, parameters
+from capnets.models import (
+    MODELS,
+    CapacityNetwork,
+    Ensemble,
+    ModelSpec,
+    base,
+    build,
+    parameters,
+)
 from capnets.models.deep_sets import DeepSet
 from capnets.nn.cells import GRUCell
 from capnets.nn.encoders import ConvEncoder, Standardize, mlp
@@ -86,6 +94,42 @@ def test_spec_is_json():
     spec = ModelSpec("c-gru")
     assert json.loads(json.dumps(spec.to_dict()))["activation"] == "abs"
     assert ModelSpec.from_dict({"name": "c-gru"}) == spec
+
+
+class TestEnsemble:
+    def test_unit_is_that_of_its_members(self):
+        members = [build("c-gru", in_features=3, hidden=4, outputs=2, seed=k) for k in range(2)]
+        model = Ensemble(members)
+        unit = torch.tensor([2.0, 0.5])
+        model.start(unit=unit, label=torch.ones(2), size=3.0)
+        assert torch.equal(model.unit, unit)
+        members[0].unit.mul_(3)
+        assert torch.equal(model.unit, 2 * unit)
+
+    def test_weights_have_the_names_that_they_had(self):
+        """Also the unit, which was in the files before it was that of the members."""
+        model = build("c-gru", in_features=3, hidden=4, members=2)
+        kept = model.state_dict()
+        assert kept["unit"].tolist() == [1.0]
+        model.load_state_dict(kept)
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            ({"in_features": 4}, "the same in_features, not 3 and 4"),
+            ({"outputs": 2}, "the same outputs, not 1 and 2"),
+        ],
+    )
+    def test_members_that_differ(self, settings, words):
+        members = [build("c-gru", **{"in_features": 3, **s}) for s in ({}, settings)]
+        with pytest.raises(InputError, match=words):
+            Ensemble(members)
+
+    def test_state_of_another_ensemble(self):
+        model = build("c-gru", in_features=3, hidden=4, members=2)
+        for state in (model.initial_state(), model.initial_state(2)[:, 1:]):
+            with pytest.raises(InputError, match=r"expected \(2, 8\)"):
+                model.step(torch.zeros(2, 3), state)
 
 
 class TestFromParts:

@@ -49,6 +49,35 @@ def test_reads_by_worth():
         torch.testing.assert_close(found, plain(torch.stack(rows)[None])[0])
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("ragged", [True, False])
+@pytest.mark.parametrize("by", ["worth", 0, 1])
+def test_ties_are_read_by_all_features(by, ragged):
+    """However sets are given, they are read as if instances were sorted as lists of numbers."""
+    plain = build("c-gru", in_features=3, hidden=8, seed=1).double().eval()
+    model = build("c-gru", in_features=3, hidden=8, seed=1, order=by).double().eval()
+    model.scores = lambda x: torch.zeros_like(x[..., 0]) if by == "worth" else x[..., by]
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(0, 2, (40, 6, 3), generator=generator).double()
+    sizes = torch.randint(1, 7, (40,), generator=generator) if ragged else torch.full((40,), 6)
+    mask = (torch.arange(6) < sizes[:, None]) if ragged else None
+    found = model(x, mask)
+    for k, size in enumerate(sizes):
+        rows = x[k, :size].tolist()
+        rows.sort(key=lambda row: row if by == "worth" else [row[by], *row])
+        torch.testing.assert_close(found[k], plain(torch.tensor([rows]).double())[0])
+    for k, size in enumerate(sizes):  # padding stays where it is
+        x[k, :size] = x[k, torch.randperm(int(size), generator=generator)]
+    assert torch.equal(model(x, mask), found)
+
+
+@torch.no_grad()
+def test_sorts_each_set_of_vmap():
+    model = build("c-deepset", in_features=3, hidden=8, seed=1, order=0).double().eval()
+    x = torch.randint(0, 2, (9, 6, 3)).double()
+    torch.testing.assert_close(torch.func.vmap(lambda s: model(s[None])[0])(x), model(x))
+
+
 def test_learns():
     """Trained like any other; the unit of the labels is found once, not twice."""
     rng = np.random.default_rng(0)

@@ -163,6 +163,24 @@ class TestCompiled:
         finally:
             steps._compiled.cache_clear()
 
+    def test_not_with_a_numba_that_cannot_be_imported(self, monkeypatch, tmp_path):
+        """It may be there and not fit the numpy that is there; that is said once."""
+        (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.2 or less')")
+        steps.are_compiled(torch.zeros(1))
+        monkeypatch.delattr(steps, "compiled")
+        monkeypatch.delitem(sys.modules, "capnets.nn.steps.compiled")
+        monkeypatch.delitem(sys.modules, "numba")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        steps._compiled.cache_clear()
+        try:
+            cell, e = GRUCell(2, 3), torch.zeros(1, 4, 2)
+            with pytest.warns(RuntimeWarning, match=r"Numba needs NumPy 2\.2 or less"):
+                cell(e)
+            z, _ = cell(e)  # not said again: that would be an error here
+            assert z.shape == (1, 4, 3)
+        finally:
+            steps._compiled.cache_clear()
+
     def test_same_functions(self):
         from capnets.nn.steps import compiled, operations
 

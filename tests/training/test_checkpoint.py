@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from capnets.errors import InputError
 from capnets.models import build
+from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.fit import fit
 from capnets.training.priors import Sparse
@@ -110,6 +112,31 @@ class TestRefused:
     def test_other_data(self, make, stopped):
         with pytest.raises(InputError, match="its sets differs"):
             fit(network(), make(20), recipe=HOW, checkpoint=stopped)
+
+    @pytest.mark.parametrize("what", ["labels", "instances", "sizes", "weights"])
+    def test_as_many_other_sets(self, make, stopped, what):
+        sets = make()
+        pool, index, offsets, y = sets.pool, sets.index, sets.offsets, sets.y
+        other = {
+            "labels": lambda: Sets(pool, index, offsets, np.where(np.arange(200) == 7, 9, y)),
+            "instances": lambda: Sets(2 * pool, index, offsets, y),
+            "sizes": lambda: Sets(pool, index, offsets[-1] - offsets[::-1], y),
+            "weights": lambda: Sets(pool, index, offsets, y, weights=np.linspace(0.5, 1, 200)),
+        }[what]()
+        before = stopped.read_bytes()
+        with pytest.raises(InputError, match="its contents differs"):
+            fit(network(), other, make(50, seed=1), recipe=HOW, checkpoint=stopped)
+        with pytest.raises(InputError, match="its validation differs"):
+            fit(network(), sets, other, recipe=HOW, checkpoint=stopped)
+        assert stopped.read_bytes() == before
+
+    def test_what_was_not_recorded_is_not_compared(self, make, stopped):
+        """A checkpoint from before sets were told apart goes on."""
+        old = Checkpoint.read(stopped)
+        del old.about["contents"], old.about["validation"]
+        old.write(stopped)
+        _, history = train(make, stopped)
+        assert len(history) == HOW.epochs
 
     def test_another_network(self, make, stopped):
         with pytest.raises(InputError, match="belongs to another network"):

@@ -10,7 +10,8 @@ import torch
 from capnets.batches import Batches
 from capnets.errors import InputError
 from capnets.evaluate import added_values, order_sensitivity, predict
-from capnets.models import build
+from capnets.models import Ensemble, build
+from capnets.sets import Sets
 from capnets.training.fit import fit
 from capnets.training.priors import (
     PRIORS,
@@ -86,6 +87,41 @@ class TestEffect:
         )
         assert free.max() > 0.9
         assert bound.max() < 0.75
+
+
+@pytest.mark.parametrize("kind", PRIORS)
+@pytest.mark.parametrize("scale", [128.0, 1 / 64])  # powers of 2, which round to the same bits
+def test_the_unit_of_the_labels_does_not_matter(make, kind, scale):
+    sets = make(60)
+
+    def trained(factor):
+        bound = {"bound": 0.5 * factor} if "bound" in kind else {}
+        prior = prior_from_dict({"kind": kind, "weight": 2.0, **bound})
+        model = build("c-gru", in_features=4, hidden=8, layers=1, activation="identity", seed=0)
+        scaled = Sets(sets.pool, sets.index, sets.offsets, sets.y * np.float32(factor))
+        fit(model, scaled, recipe=replace(LONG, epochs=2), priors=[prior])
+        return model.state_dict()
+
+    expected = trained(1.0)
+    found = trained(scale)
+    assert torch.equal(found.pop("unit"), scale * expected.pop("unit"))
+    assert all(torch.equal(found[name], weights) for name, weights in expected.items())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", PRIORS)
+def test_ensembles_have_the_unit_of_their_members(make, kind):
+    """An ensemble of one network is that network."""
+    model = build("c-gru", in_features=4, hidden=8, seed=1)
+    model.unit.fill_(5.0)
+    batch = next(Batches(make(7)).epoch(size=7))
+    penalties = []
+    for network in (model, Ensemble([model])):
+        torch.manual_seed(0)
+        values = network.added_values(batch.x, batch.mask)
+        prior = prior_from_dict({"kind": kind})
+        penalties.append(float(prior.penalty(network, batch, values)))
+    assert penalties[0] == pytest.approx(penalties[1], rel=1e-6)
 
 
 @dataclass(frozen=True)
@@ -218,3 +254,25 @@ class TestRecord:
     def test_negative_weight(self):
         with pytest.raises(InputError, match="must not be negative, but is -1"):
             Sparse(weight=-1.0)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, "1", None])
+    def test_no_number(self, value):
+        for kind in (Sparse, Consistent, UpperBound):
+            with pytest.raises(InputError, match="the weight of a prior must be a number, not"):
+                kind(weight=value)
+        with pytest.raises(InputError, match="the bound of a prior must be a number, not"):
+            LowerBound(bound=value)
+
+    @pytest.mark.parametrize(
+        ("priors", "words"),
+        [
+            (Consistent(), r"priors are a list, such as \[Consistent\(\)\], not Consistent\("),
+            ("consistent", "priors are a list"),
+            (None, "priors are a list"),
+            (["consistent"], "'consistent' is no prior: give an object such as"),
+            ([Consistent], "is no prior"),
+        ],
+    )
+    def test_no_list_of_priors(self, make, priors, words):
+        with pytest.raises(InputError, match=words):
+            fit(MODEL, make(10), recipe=Recipe(epochs=1), priors=priors)

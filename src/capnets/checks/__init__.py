@@ -41,11 +41,13 @@ from capnets.checks.values import (
     empty_sets_are_worth_nothing,
     later_instances_do_not_matter,
     prefixes_keep_their_values,
+    refuses_other_states,
     steps_equal_batches,
     values_are_differences_of_prefixes,
     values_sum_to_prediction,
 )
 from capnets.models.base import SetModel
+from capnets.models.ensemble import Ensemble
 
 __all__ = [
     "CheckError",
@@ -80,16 +82,21 @@ ADDITIVE: tuple[Check, ...] = (
     empty_sets_are_worth_nothing,
 )
 NOT_ADDITIVE: tuple[Check, ...] = (values_are_differences_of_prefixes, refuses_empty_sets)
-STEPPING: tuple[Check, ...] = (steps_equal_batches,)
+STEPPING: tuple[Check, ...] = (steps_equal_batches, refuses_other_states)
 
 
 def checks_for(model: SetModel) -> tuple[Check, ...]:
     """The checks that concern a network."""
     return (
-        EVERY
-        + (ADDITIVE if model.additive else NOT_ADDITIVE)
-        + (STEPPING if isinstance(model, Stepping) else ())
+        EVERY + (ADDITIVE if model.additive else NOT_ADDITIVE) + (STEPPING if _steps(model) else ())
     )
+
+
+def _steps(model: SetModel) -> bool:
+    """Whether it can read one instance at a time; an ensemble can if its members can."""
+    if isinstance(model, Ensemble):
+        return all(_steps(member) for member in model.each)
+    return isinstance(model, Stepping)
 
 
 def check_model(make: Make, *, feature_shape: tuple[int, ...] | None = None) -> list[str]:

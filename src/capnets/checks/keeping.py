@@ -24,7 +24,8 @@ __all__ = [
 def weights_round_trip(subject: Subject) -> None:
     """All that a network has learned is in its state: saved and loaded, it gives the same bits."""
     model, x = subject.model(dtype=torch.float32), subject.instances().float()
-    model.unit.fill_(3.0)
+    unit = torch.full((model.outputs,), 3.0)
+    model.start(unit=unit, label=2 * unit, size=5.0)
     try:
         saved = safetensors.torch.save(model.state_dict())
         other = subject.model(seed=1, dtype=torch.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,12 +12,16 @@ from torch import Tensor
 from capnets.errors import InputError
 from capnets.models.base import SetModel
 
-__all__ = ["CheckError", "Make", "Subject", "difference", "require", "same"]
+__all__ = ["CheckError", "Make", "Subject", "difference", "refused", "require", "same"]
 
 Make = Callable[[], SetModel]
 
 #: Sizes of the sets in the ragged batch that is shown: the longest, the shortest and some between.
 SIZES = (5, 2, 4, 1, 5, 3)
+
+#: Start weights that are tried where a promise is about what a network can do. The units of a small
+#: one may all begin dead, and then nothing that it is shown matters.
+STARTS = 200
 
 
 class CheckError(AssertionError):
@@ -55,11 +59,19 @@ class Subject:
             torch.manual_seed(seed)
             return self.make().to(dtype).eval()
 
+    def models(self, starts: int = STARTS) -> Iterator[SetModel]:
+        """The network with one start after another."""
+        return map(self.model, range(starts))
+
     def instances(self, sets: int = 4, size: int = 5, *, seed: int = 0) -> Tensor:
         """Sets of equal size, drawn from a normal distribution."""
         generator = torch.Generator().manual_seed(seed)
         shape = (sets, size, *self.feature_shape)
         return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    def tied(self) -> Tensor:
+        """Sets whose instances differ, but have most of their features in common."""
+        return (self.instances() > 0).double()
 
     def ragged(self, *, padding: float = 0.0) -> tuple[Tensor, Tensor]:
         """Sets of several sizes, with their mask; `padding` stands behind their ends."""
@@ -73,6 +85,17 @@ def require(holds: bool, broken: str) -> None:
     """Raise, with what was broken, unless something holds."""
     if not holds:
         raise CheckError(broken)
+
+
+def refused(call: Callable[[], object], what: str) -> None:
+    """Raise, with what was accepted, unless a call gives an error for people."""
+    try:
+        call()
+    except InputError:
+        return
+    except Exception as error:
+        require(False, f"{what} must give an InputError, not {type(error).__name__}: {error}")
+    require(False, f"{what} is accepted without an error")
 
 
 def difference(a: Tensor, b: Tensor) -> float:

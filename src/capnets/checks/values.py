@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from capnets.checks.subject import SIZES, Subject, require, same
+from capnets.checks.subject import SIZES, Subject, refused, require, same
 
 __all__ = [
     "Stepping",
@@ -15,6 +16,7 @@ __all__ = [
     "empty_sets_are_worth_nothing",
     "later_instances_do_not_matter",
     "prefixes_keep_their_values",
+    "refuses_other_states",
     "steps_equal_batches",
     "values_are_differences_of_prefixes",
     "values_sum_to_prediction",
@@ -137,3 +139,20 @@ def steps_equal_batches(subject: Subject) -> None:
             f"step by step ({dtype}) the added values are not those of the batch",
             tolerance=tolerance,
         )
+
+
+@torch.no_grad()
+def refuses_other_states(subject: Subject) -> None:
+    """The state of other sets, of another network or precision gets an error for people."""
+    model, x = subject.model(), subject.instances()[:, 0]
+    require(isinstance(model, Stepping), "it has no step and no initial_state")
+    assert isinstance(model, Stepping)  # says the same to the type checker
+    state = model.initial_state(len(x))
+    for what, other in (
+        ("fewer sets", state[:1]),
+        ("more sets", torch.cat([state, state])),
+        ("a smaller network", state[:, 1:]),
+        ("a larger network", torch.cat([state, state], dim=1)),
+        ("another precision", state.float()),
+    ):
+        refused(partial(model.step, x, other), f"the state of {what}")

@@ -140,7 +140,10 @@ def train(
     upper_bound: Annotated[
         float | None, typer.Option(help="Prior: no added value exceeds this.")
     ] = None,
-    prior_weight: Annotated[float, typer.Option(help="Weight of the prior.")] = 1.0,
+    prior_weight: Annotated[
+        float,
+        typer.Option(min=0, help="Its weight, which means the same in every unit of the labels."),
+    ] = 1.0,
     consistent: Annotated[
         float | None,
         typer.Option(min=0, help="Prior: exchanged neighbours add the same; its weight, say 1."),
@@ -162,6 +165,7 @@ def train(
     changes = {name: value for name, value in changes.items() if value is not None}
     if learning_rate is not None:  # None in a recipe: look for one
         changes["learning_rate"] = None if learning_rate == "find" else _number(learning_rate)
+    _check_orders(model, sort=sort, orders=orders, consistent=consistent)
     priors = _priors(upper_bound, prior_weight, consistent)
     order = int(sort) if sort is not None and sort.isdigit() else sort
     if is_file(source):
@@ -213,6 +217,29 @@ def train(
         "test_sets": test_sets,
     }  # fmt: skip
     train_images(source, drawing=drawing, **told)
+
+
+def _check_orders(
+    model: str, *, sort: str | None, orders: int | None, consistent: float | None
+) -> None:
+    """Refuse what would be done about the order of instances where no order matters."""
+    from capnets.models import build
+
+    asked = {
+        "--sort": sort is not None,
+        "--orders": (orders or 1) > 1,
+        "--consistent": consistent is not None,
+    }
+    given = [name for name, is_given in asked.items() if is_given]
+    if given and not build(model, seed=0).ordered:
+        raise InputError(
+            f"{', '.join(given)}: no order changes what {model} predicts; leave it out"
+        )
+    if sort is not None and len(given) > 1:
+        raise InputError(
+            f"{', '.join(given[1:])}: sorted instances have one order only; "
+            "leave it out, or do not --sort"
+        )
 
 
 def _priors(

@@ -167,8 +167,12 @@ class Orders:
             return KINDS[self.kind]
         if self.count == 1:
             return "one random order"
-        pairs = f" ({self.count // 2} and their reverses)" if self.antithetic else ""
-        return f"{self.count} random orders{pairs}"
+        return f"{self.count} random orders{f' ({self._pairs()})' if self.antithetic else ''}"
+
+    def _pairs(self) -> str:
+        pairs, alone = divmod(self.count, 2)
+        reverses = "1 and its reverse" if pairs == 1 else f"{pairs} and their reverses"
+        return f"{reverses}, 1 without" if alone else reverses
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON knows it."""

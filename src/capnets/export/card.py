@@ -10,7 +10,8 @@ from importlib.metadata import version
 from typing import Any
 
 from capnets.export.compare import CASES, TOLERANCE
-from capnets.export.onnx import PORTS, feature_shape, fingerprint, unit
+from capnets.export.networks import memory, streams
+from capnets.export.onnx import PORTS, SMALLEST, feature_shape, fingerprint, unit
 from capnets.models import parameters
 from capnets.models.base import SetModel
 from capnets.records import Record
@@ -21,6 +22,19 @@ __all__ = ["Card"]
 
 LINKS = {"logistic": "logistic", "softmax": "softmax"}
 
+#: How the instances of a task become numbers, where no network of images does it: all of this stays
+#: outside the graphs.
+EMBEDDED = {
+    "none": "the pixels of an image of {source}, less their mean over the training images and "
+    "divided by their deviation",
+    "minilm": "a sentence of {source} as the vector that all-MiniLM-L6-v2 gives it "
+    "(`capnets.tasks.sentences.embed_sentences`)",
+}
+IMAGE = (
+    "an image of {source} after the embedding `{embedding}`, which is learned from the training "
+    "images (`capnets.tasks.embeddings.embed`)"
+)
+
 
 @dataclass(frozen=True)
 class Card(Record):
@@ -29,9 +43,10 @@ class Card(Record):
     Parameters
     ----------
     network
-        Its class, settings, number of parameters and fingerprint.
+        Its class, settings, number of parameters and fingerprint; what a stream remembers.
     instance
-        The shape of one instance (words are sizes that may vary) and the names of its features.
+        The shape of one instance (words are sizes that may vary, but not below `smallest`), the
+        names of its features, and how they were made where that is known and not in a table.
     prediction
         How many labels a set has, their names or classes, the link from logits to probabilities,
         over how many orders the run itself averages, and the unit in which the network computes.
@@ -65,6 +80,7 @@ class Card(Record):
         data = run.config.data if run else {}
         schema = Schema.from_dict(data["schema"]) if data.get("schema") else None
         targets = list(schema.columns.target) if schema else []
+        shape = feature_shape(model)
         return cls(
             network={
                 "type": type(model).__name__,
@@ -73,10 +89,13 @@ class Card(Record):
                 "ordered": model.ordered,
                 "parameters": parameters(model),
                 "fingerprint": fingerprint(model),
+                "state": _state(model),
             },
             instance={
-                "shape": list(feature_shape(model)),
+                "shape": list(shape),
+                "smallest": SMALLEST if any(isinstance(size, str) for size in shape) else None,
                 "names": list(schema.feature_names) if schema else None,
+                "made": _made(data),
             },
             prediction={
                 "outputs": model.outputs,
@@ -115,6 +134,22 @@ class Card(Record):
             self.to_dict(), example=example, measures=list(_flat(self.metrics))
         )
         return text.strip() + "\n"
+
+
+def _state(model: SetModel) -> dict[str, Any] | None:
+    if not streams(model):
+        return None
+    features, dtype = memory(model)
+    return {"features": features, "type": dtype.__name__}
+
+
+def _made(data: dict[str, Any]) -> str | None:
+    """What the features of an instance are, in words, where the data are those of a task."""
+    task = data.get("task") or {}
+    if not {"source", "embedding"} <= set(task):
+        return None
+    words = EMBEDDED.get(task["embedding"], IMAGE)
+    return words.format(source=task["source"], embedding=task["embedding"])
 
 
 def _flat(metrics: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

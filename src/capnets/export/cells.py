@@ -2,6 +2,9 @@
 
 Inside the graph instances come first: features are size x sets x features, as ONNX's recurrent
 operators read them. A new cell needs one function here.
+
+Streams may never end, so what a cell counts or sums up is remembered with 64 bits: with 32, a count
+of 2^24 = 16,777,216 stays what it is, whatever is added.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from capnets.export.layers import layer
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
 
-__all__ = ["cell", "step"]
+__all__ = ["cell", "state_type", "step"]
 
 
 @singledispatch
@@ -76,13 +79,14 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
     shape = g.add("Concat", g.add("Shape", e, end=2), g.integers(hidden), axis=0)
     kinds = g.add("Reshape", g.add("Softmax", layer(module.kind, g, rows), axis=1), shape)
     first = g.constant(0, np.int64)
+    after = g.add("ReduceSum", kinds, g.integers(0), keepdims=0)
     if state is None:
         before = g.add("CumSum", kinds, first, exclusive=1)
-        after = g.add("ReduceSum", kinds, g.integers(0), keepdims=0)
     else:  # as one more instance in front: adding it to every sum costs twice as much
-        counts = g.add("CumSum", g.add("Concat", _first(g, state), kinds, axis=0), first)
+        front = g.cast(_first(g, state), np.float32)
+        counts = g.add("CumSum", g.add("Concat", front, kinds, axis=0), first)
         before = g.add("Slice", counts, g.integers(0), g.integers(-1), g.integers(0))
-        after = g.add("Gather", counts, g.constant(-1, np.int64), axis=0)
+        after = g.add("Add", state, g.cast(after, np.float64))
     before = g.add("Reshape", before, g.integers(-1, hidden))
     product = g.add("Mul", g.add("Relu", _gate(module, g, rows)), before)
     return g.add("Concat", rows, product, axis=1), after
@@ -117,8 +121,20 @@ def _(module: LSTMCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
 @step.register(ContextCell)
 def _(module: ContextCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
     kinds = g.add("Softmax", layer(module.kind, g, e), axis=1)
-    product = g.add("Mul", g.add("Relu", _gate(module, g, e)), state)
-    return g.add("Concat", e, product, axis=1), g.add("Add", state, kinds)
+    product = g.add("Mul", g.add("Relu", _gate(module, g, e)), g.cast(state, np.float32))
+    after = g.add("Add", state, g.cast(kinds, np.float64))
+    return g.add("Concat", e, product, axis=1), after
+
+
+@singledispatch
+def state_type(module: Cell) -> type[np.generic]:
+    """The type of the numbers that a cell remembers between two calls."""
+    return np.float32
+
+
+@state_type.register(ContextCell)
+def _(module: ContextCell) -> type[np.generic]:
+    return np.float64
 
 
 def _gate(module: ContextCell, g: Graph, e: Edge) -> Edge:

@@ -12,7 +12,7 @@ from torch import Tensor
 from capnets.batches import batches
 from capnets.errors import InputError
 from capnets.export.onnx import feature_shape, unit
-from capnets.export.session import open_graph
+from capnets.export.session import no_memory, open_graph
 from capnets.models.base import SetModel
 from capnets.nn import masked
 from capnets.nn.encoders import Standardize
@@ -94,7 +94,7 @@ def _by_sets(session: Any, x: Array, mask: Array) -> dict[str, Array]:
 
 
 def _by_steps(session: Any, x: Array, mask: Array) -> dict[str, Array]:
-    state, values = _nothing(session, len(x)), []
+    state, values = no_memory(session, len(x)), []
     for k in range(x.shape[1]):
         value, state = session.run(None, {"instance": x[:, k], "state": state})
         values.append(value)
@@ -102,7 +102,7 @@ def _by_steps(session: Any, x: Array, mask: Array) -> dict[str, Array]:
 
 
 def _by_chunks(session: Any, x: Array, mask: Array) -> dict[str, Array]:
-    state, values = _nothing(session, len(x)), []
+    state, values = no_memory(session, len(x)), []
     for piece in np.array_split(x, min(3, x.shape[1]), axis=1):
         some, state = session.run(None, {"instances": piece, "state": state})
         values.append(some)
@@ -110,10 +110,6 @@ def _by_chunks(session: Any, x: Array, mask: Array) -> dict[str, Array]:
 
 
 ANSWERS = {"sets": _by_sets, "predict": _by_sets, "step": _by_steps, "chunk": _by_chunks}
-
-
-def _nothing(session: Any, sets: int) -> Array:
-    return np.zeros((sets, session.get_inputs()[1].shape[1]), dtype=np.float32)
 
 
 def _difference(found: Array, wanted: Tensor, scale: Tensor) -> float:

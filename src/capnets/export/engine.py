@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from capnets.batches import Batches
 from capnets.errors import InputError
 from capnets.explain.orders import Orders
-from capnets.export.session import check_shape, open_graph
+from capnets.export.session import check_shape, no_memory, open_graph
 from capnets.models.base import SetModel
 from capnets.runs import Run
 from capnets.sets import Array, Sets
@@ -23,17 +23,26 @@ __all__ = ["ROWS", "Engine", "Source", "read_graphs", "streaming_engine"]
 #: measured on sets of 10, 100 and 10,000 with all kinds of networks, between 1,000 and 32,000.
 ROWS = 2048
 
-Source = SetModel | Run | str | Path
+
+class Fitted(Protocol):
+    """A fitted estimator."""
+
+    model_: SetModel
+
+
+Source = SetModel | Run | Fitted | str | Path
 
 
 class Engine:
-    """A network in ONNX Runtime.
+    """A network in ONNX Runtime, which computes with 32 bits.
+
+    An engine may be used by several threads at a time.
 
     Parameters
     ----------
     source
-        A network, a run (or its folder), or a folder that `export` wrote. The latter needs neither
-        the network's code nor the package `onnx`.
+        A network, a run (or its folder), a fitted estimator, or a folder that `export` wrote. The
+        latter needs neither the network's code nor the package `onnx`.
     threads
         Of ONNX Runtime.
 
@@ -49,6 +58,8 @@ class Engine:
         How many labels a set has.
     feature_shape
         The shape of one instance; words are sizes that may vary.
+    smallest
+        What sizes that may vary are at least.
 
     Examples
     --------
@@ -63,9 +74,11 @@ class Engine:
         self._graphs = read_graphs(source)
         self._sessions: dict[str, Any] = {}
         self._threads = threads
-        self.fingerprint = _fingerprint(self.session("sets"))
-        self.additive = "predict" not in self._graphs
+        about = _about(self.session("sets"))
+        self.fingerprint = str(about.get("capnets.fingerprint"))
+        self.smallest = int(about.get("capnets.smallest", 1))
         self.streams = "chunk" in self._graphs
+        self.additive = self.streams or "predict" not in self._graphs
         instances, _ = self.session("sets").get_inputs()
         prediction, _ = self.session("sets").get_outputs()
         self.feature_shape: tuple[int | str, ...] = tuple(instances.shape[2:])
@@ -75,7 +88,7 @@ class Engine:
         """The ONNX Runtime session of a graph, opened when it is first needed."""
         if name not in self._sessions:
             session = open_graph(self._graphs[name], name=name, threads=self._threads)
-            if self._sessions and _fingerprint(session) != self.fingerprint:
+            if self._sessions and _about(session).get("capnets.fingerprint") != self.fingerprint:
                 raise InputError(f"the graph {name} is of another network than its neighbours")
             self._sessions[name] = session
         return self._sessions[name]
@@ -93,9 +106,10 @@ class Engine:
         """
         sets = self._check(sets)
         if orders is not None:
-            return Orders.averaging(orders).mean(sets, self.predict).astype(np.float32)
+            return _averaging(orders).mean(sets, self.predict).astype(np.float32)
         out = np.empty((len(sets), self.outputs), dtype=np.float32)
-        for chosen, prediction, _ in self._answers("sets" if self.additive else "predict", sets):
+        name = "predict" if "predict" in self._graphs else "sets"
+        for chosen, prediction, _ in self._answers(name, sets):
             out[chosen] = prediction
         return out[:, 0] if self.outputs == 1 else out
 
@@ -106,7 +120,7 @@ class Engine:
         """
         sets = self._check(sets)
         if orders is not None:
-            mean = Orders.averaging(orders).mean(sets, self.added_values, per_instance=True)
+            mean = _averaging(orders).mean(sets, self.added_values, per_instance=True)
             return mean.astype(np.float32)
         out = np.empty((len(sets.index), self.outputs), dtype=np.float32)
         for chosen, _, values in self._answers("sets", sets):
@@ -114,6 +128,10 @@ class Engine:
             real = place < sets.sizes[chosen][:, None]
             out[(sets.offsets[:-1][chosen][:, None] + place)[real]] = values[real]
         return out[:, 0] if self.outputs == 1 else out
+
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse instances of a shape that the network does not read."""
+        check_shape(shape, self.feature_shape, smallest=self.smallest)
 
     def _answers(self, name: str, sets: Sets) -> Iterator[tuple[Array, Array, Array]]:
         """Numbers of sets, their predictions and their added values (if the graph gives them)."""
@@ -137,7 +155,7 @@ class Engine:
         """The added values of a large set, read piece by piece: nothing is held but the pieces."""
         session, rows = self.session("chunk"), sets.rows(k)
         out = np.empty((len(rows), self.outputs), dtype=np.float32)
-        state = np.zeros((1, session.get_inputs()[1].shape[1]), dtype=np.float32)
+        state = no_memory(session, 1)
         for start in range(0, len(rows), ROWS):
             piece = np.asarray(sets.pool[rows[start : start + ROWS]], dtype=np.float32)
             _check_finite(piece, sets)
@@ -147,7 +165,7 @@ class Engine:
 
     def _check(self, sets: Sets | Sequence[Any]) -> Sets:
         sets = sets if isinstance(sets, Sets) else Sets.from_arrays(sets)
-        check_shape(sets.feature_shape, self.feature_shape)
+        self.check_shape(sets.feature_shape)
         if not self.additive and not sets.sizes.all():
             raise InputError(
                 f"set {int(np.argmin(sets.sizes))} has no instances, and this network cannot say "
@@ -157,7 +175,7 @@ class Engine:
 
 
 def read_graphs(source: Source) -> dict[str, bytes]:
-    """The graphs of a network, a run, or a folder that `export` wrote."""
+    """The graphs of a network, a run, an estimator, or a folder that `export` wrote."""
     if isinstance(source, str | Path):
         folder = Path(source)
         if not folder.is_dir():
@@ -171,7 +189,18 @@ def read_graphs(source: Source) -> dict[str, bytes]:
     # The package onnx is needed to build graphs, not to run them.
     from capnets.export.onnx import graphs
 
-    return graphs(source.model if isinstance(source, Run) else source)
+    return graphs(_network(source))
+
+
+def _network(source: Any) -> SetModel:
+    found = source.model if isinstance(source, Run) else getattr(source, "model_", source)
+    if isinstance(found, SetModel):
+        return found
+    if hasattr(source, "fit"):
+        raise InputError(f"this {type(source).__name__} has no network yet; fit it first")
+    raise InputError(
+        f"a network, a run, a fitted estimator or a folder of one of them is needed, not {source!r}"
+    )
 
 
 def streaming_engine(source: Source | Engine) -> Engine:
@@ -185,8 +214,15 @@ def streaming_engine(source: Source | Engine) -> Engine:
     return engine
 
 
-def _fingerprint(session: Any) -> str:
-    return str(session.get_modelmeta().custom_metadata_map.get("capnets.fingerprint"))
+def _about(session: Any) -> dict[str, str]:
+    about: dict[str, str] = session.get_modelmeta().custom_metadata_map
+    return about
+
+
+def _averaging(orders: Any) -> Orders:
+    if not isinstance(orders, int | np.integer) or orders < 1:
+        raise InputError(f"orders is a whole number of at least 1, or None, not {orders!r}")
+    return Orders.averaging(int(orders))
 
 
 def _portions(sizes: Array) -> Iterator[Array]:

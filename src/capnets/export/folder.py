@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import secrets
 import shutil
@@ -54,15 +53,19 @@ def export(
     """
     from capnets.export.card import Card
     from capnets.export.compare import compare
-    from capnets.export.onnx import graphs
+    from capnets.export.onnx import graphs, in_use
 
     _check_free(Path(folder), force=force)
-    run = source if isinstance(source, Run) else None
     if isinstance(source, str | Path):
-        run = Run(source)
-    model = run.model if run else source
-    assert isinstance(model, SetModel)
-    model = copy.deepcopy(model).cpu().eval()
+        source = Run(source)
+    run = source if isinstance(source, Run) else None
+    model = source.model if isinstance(source, Run) else source
+    if not isinstance(model, SetModel):
+        raise InputError(
+            f"a run or a network can be exported, not {model!r}; save an estimator first, so that "
+            "the card can tell of it: export(estimator.save(…), …)"
+        )
+    model = in_use(model)
     built = graphs(model)
     difference = compare(model, built, sets=sets)
     card = Card.of(model, built, difference=difference, run=run)

@@ -5,7 +5,8 @@ An *edge* is the name of a tensor inside the graph. Weights that are used twice 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ IR_VERSION = 8
 
 TYPES = {
     np.dtype(np.float32): onnx.TensorProto.FLOAT,
+    np.dtype(np.float64): onnx.TensorProto.DOUBLE,
     np.dtype(np.int64): onnx.TensorProto.INT64,
     np.dtype(np.bool_): onnx.TensorProto.BOOL,
 }
@@ -57,6 +59,7 @@ class Graph:
         # A subgraph sees the edges of its parent, so both draw names and weights from one place.
         self._weights: dict[Any, onnx.TensorProto] = parent._weights if parent else {}
         self._taken: list[str] = parent._taken if parent else []
+        self._number: type[np.generic] = np.float32
 
     def add(self, operator: str, *inputs: Edge, **attributes: Any) -> Edge:
         """Add an operator that gives one tensor."""
@@ -70,15 +73,24 @@ class Graph:
         self._nodes.append(helper.make_node(operator, inputs, names, name=names[0], **attributes))
         return names
 
-    def constant(self, values: Any, dtype: type[np.generic] = np.float32) -> Edge:
+    def constant(self, values: Any, dtype: type[np.generic] | None = None) -> Edge:
         """A weight or another number that is known now."""
         if isinstance(values, Tensor):
             values = values.detach().cpu().numpy()
-        array = np.asarray(values, dtype=dtype)
+        array = np.asarray(values, dtype=dtype or self._number)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._weights:
             self._weights[key] = numpy_helper.from_array(array, self._name("weight"))
         return self._weights[key].name
+
+    @contextmanager
+    def wide(self) -> Iterator[None]:
+        """Weights that are used inside have 64 bits, as what meets them there must have."""
+        self._number = np.float64
+        try:
+            yield
+        finally:
+            self._number = np.float32
 
     def integers(self, *values: int) -> Edge:
         """A vector of integers, as axes and shapes are written."""
@@ -89,12 +101,12 @@ class Graph:
         self._inputs.append(helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], shape))
         return name
 
-    def output(self, name: str, edge: Edge, shape: Shape) -> None:
+    def output(
+        self, name: str, edge: Edge, shape: Shape, dtype: type[np.generic] = np.float32
+    ) -> None:
         """Declare an edge as an output."""
         self._nodes.append(helper.make_node("Identity", [edge], [name], name=name))
-        self._outputs.append(
-            helper.make_tensor_value_info(name, TYPES[np.dtype(np.float32)], shape)
-        )
+        self._outputs.append(helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], shape))
 
     def loop(self, times: Edge, body: Graph, counter: Edge, result: Edge) -> Edge:
         """Run a subgraph for counter = 0, 1, …; a new first axis holds the results."""

@@ -2,19 +2,22 @@
 
 `prediction` gives sets x outputs, `added_values` sets x size x outputs, where what stands behind
 the end of a set is not used; `advance` goes on from what was remembered. A new network needs a
-function for the first, and one for the second where a loop over prefixes would be slow.
+function for the first, and one for the second where a loop over prefixes would be slow. One that
+reads step by step needs `advance` and `memory`, and `prediction` where that is more quickly known
+than as the sum of added values.
 """
 
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import cast
+from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from capnets.errors import InputError
 from capnets.export.attention import block
-from capnets.export.cells import cell, step
+from capnets.export.cells import cell, state_type, step
 from capnets.export.graph import Edge, Graph
 from capnets.export.layers import layer
 from capnets.export.rows import Rows, softmax
@@ -28,9 +31,16 @@ from capnets.models.recurrent import RecurrentNetwork
 from capnets.models.set_transformer import SetTransformer
 from capnets.models.sorted import SortedNetwork
 
-__all__ = ["added_values", "advance", "prediction", "streams"]
+__all__ = ["Memory", "added_values", "advance", "memory", "prediction", "predicts_apart", "streams"]
 
 ACTIVATIONS = {"abs": "Abs", "identity": "Identity", "softplus": "Softplus"}
+
+
+class Memory(NamedTuple):
+    """What a network remembers between two calls: how many numbers, and their type."""
+
+    features: int
+    dtype: type[np.generic]
 
 
 @singledispatch
@@ -57,6 +67,25 @@ def streams(model: SetModel) -> bool:
     return isinstance(model, SteppingModel)
 
 
+def predicts_apart(model: SetModel) -> bool:
+    """Whether predictions cost less without added values."""
+    if isinstance(model, Ensemble):
+        return any(predicts_apart(member) for member in model.each)
+    as_sums = prediction.dispatch(SteppingModel)
+    return not streams(model) or prediction.dispatch(type(model)) is not as_sums
+
+
+@singledispatch
+def memory(model: SetModel) -> Memory:
+    """What `advance` takes and gives as a state."""
+    raise InputError(f"a network of type {type(model).__name__} remembers nothing between calls")
+
+
+@memory.register(SteppingModel)
+def _(model: SteppingModel) -> Memory:
+    return Memory(model.state_features, np.float32)
+
+
 @singledispatch
 def advance(model: SetModel, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
     """Added values of the next instances of every set, and what to remember."""
@@ -73,20 +102,73 @@ def _(model: CapacityNetwork, g: Graph, x: Rows, state: Edge | None) -> tuple[Ed
     return x.by_set(g, _scaled(model, g, values)), after
 
 
+@memory.register(CapacityNetwork)
+def _(model: CapacityNetwork) -> Memory:
+    return Memory(model.state_features, state_type(model.cell))
+
+
 @advance.register(PotentialNetwork)
 def _(model: PotentialNetwork, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
-    encoded = x.become(g.add("Relu", layer(model.encoder, g, _read(model, g, x).edge)))
-    summands = encoded.by_instance(g)
-    before = g.add("CumSum", summands, g.constant(0, np.int64), exclusive=1)
-    total = g.add("ReduceSum", summands, g.integers(0), keepdims=0)
-    if state is not None:
-        before, total = g.add("Add", before, state), g.add("Add", total, state)
-    worth = [
-        layer(model.decoder, g, g.add("Reshape", sums, g.integers(-1, model.state_features)))
-        for sums in (before, g.add("Add", before, summands))
-    ]
-    values = g.add("Add", g.add("Sub", worth[1], worth[0]), g.constant(model.each_adds))
-    return x.by_set(g, _scaled(model, g, values)), total
+    new = _summands(model, g, x)
+    if state is None:
+        every = g.add("Pad", new.by_instance(g), g.integers(1, *[0] * 5))
+        rises, after = _rises(model, g, x, every)
+    else:  # in a stream potentials grow and grow, and their differences need the last digits
+        new = new.become(g.cast(new.edge, np.float64))
+        with g.wide():
+            rises, after = (_rises_after if x.size else _rise)(model, g, new, state)
+        rises = g.cast(rises, np.float32)
+    values = g.add("Add", rises, g.constant(model.each_adds))
+    return x.by_set(g, _scaled(model, g, values)), after
+
+
+@memory.register(PotentialNetwork)
+def _(model: PotentialNetwork) -> Memory:
+    return Memory(model.state_features, np.float64)
+
+
+@prediction.register(PotentialNetwork)
+def _(model: PotentialNetwork, g: Graph, x: Rows) -> Edge:
+    """The potential of the whole sets alone."""
+    encoded = _summands(model, g, x).blank(g).padded(g)
+    total = g.add("ReduceSum", encoded, g.integers(1), keepdims=0)
+    with torch.no_grad():
+        nothing = model.decoder(torch.zeros(1, model.state_features))
+    rise = g.add("Sub", layer(model.decoder, g, total), g.constant(nothing))
+    sizes = g.cast(x.sizes(g), np.float32)
+    # Rounding may differ between both potentials; nothing is worth exactly nothing.
+    rise = g.add("Where", g.add("Greater", sizes, g.constant(0.0)), rise, g.constant(0.0))
+    each = g.add("Mul", sizes, g.constant(model.each_adds))
+    return _scaled(model, g, g.add("Add", rise, each))
+
+
+def _summands(model: PotentialNetwork, g: Graph, x: Rows) -> Rows:
+    return x.become(g.add("Relu", layer(model.encoder, g, _read(model, g, x).edge)))
+
+
+def _rise(model: PotentialNetwork, g: Graph, new: Rows, state: Edge) -> tuple[Edge, Edge]:
+    """By how much one summand per set raises the potential, and the sums with it."""
+    after = g.add("Add", state, new.edge)
+    worth = layer(model.decoder, g, g.add("Concat", state, after, axis=0))
+    low, high = g.add_many("Split", worth, outputs=2, axis=0, num_outputs=2)
+    return g.add("Sub", high, low), after
+
+
+def _rises_after(model: PotentialNetwork, g: Graph, new: Rows, state: Edge) -> tuple[Edge, Edge]:
+    """The same for several summands per set."""
+    first = g.add("Unsqueeze", state, g.integers(0))
+    return _rises(model, g, new, g.add("Concat", first, new.by_instance(g), axis=0))
+
+
+def _rises(model: PotentialNetwork, g: Graph, x: Rows, every: Edge) -> tuple[Edge, Edge]:
+    """By how much each summand but the first raises the potential, one row each; and their sum."""
+    sums = g.add("CumSum", every, g.constant(0, np.int64))
+    worth = layer(model.decoder, g, g.add("Reshape", sums, g.integers(-1, model.state_features)))
+    # Rows stand instance by instance: what follows a row stands as many rows below as sets are.
+    after = g.add("Slice", worth, x.sets, g.integers(np.iinfo(np.int64).max), g.integers(0))
+    before = g.add("Slice", worth, g.integers(0), g.add("Neg", x.sets), g.integers(0))
+    last = g.add("Gather", sums, g.constant(-1, np.int64), axis=0)
+    return g.add("Sub", after, before), last
 
 
 @added_values.register(SteppingModel)
@@ -115,14 +197,23 @@ def _(model: Ensemble, g: Graph, x: Rows) -> Edge:
 
 @advance.register(Ensemble)
 def _(model: Ensemble, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
-    members = cast("list[SteppingModel]", model.each)
-    states: tuple[Edge | None, ...] = (None,) * len(members)
-    if state is not None:
-        sizes = g.integers(*(member.state_features for member in members))
-        states = g.add_many("Split", state, sizes, outputs=len(members), axis=1)
-    pairs = [advance(member, g, x, s) for member, s in zip(members, states, strict=True)]
-    values, after = zip(*pairs, strict=True)
+    assert state is not None  # whole sets are read member by member
+    own, together = [memory(member) for member in model.each], memory(model).dtype
+    sizes = g.integers(*(m.features for m in own))
+    parts = g.add_many("Split", state, sizes, outputs=len(own), axis=1)
+    values, after = [], []
+    for member, (_, dtype), part in zip(model.each, own, parts, strict=True):
+        before = part if dtype == together else g.cast(part, dtype)
+        some, then = advance(member, g, x, before)
+        values.append(some)
+        after.append(then if dtype == together else g.cast(then, together))
     return g.add("Mean", *values), g.add("Concat", *after, axis=1)
+
+
+@memory.register(Ensemble)
+def _(model: Ensemble) -> Memory:
+    own = [memory(member) for member in model.each]
+    return Memory(sum(m.features for m in own), np.result_type(*(m.dtype for m in own)).type)
 
 
 # Other networks, in their own unit --------------------------------------------------------------
@@ -222,12 +313,24 @@ def _(model: SortedNetwork, g: Graph, x: Rows) -> Edge:
     scores = g.add("Squeeze", x.become(column).padded(g), g.integers(2))
     if x.mask is not None:  # padding stays behind
         scores = g.add("Where", x.mask, scores, g.constant(np.inf))
-    # Of equal scores TopK takes the earlier one first, as a stable sort does.
-    _, order = g.add_many("TopK", scores, x.size, outputs=2, largest=0)
+    order = _reading(g, x, scores)
     sets = g.range(g.add("Squeeze", x.sets, g.integers(0)))
     first = g.add("Unsqueeze", g.add("Mul", sets, x.size), g.integers(1))
     rows = g.add("Gather", x.edge, g.add("Add", first, order))
     return _of_network(model, g, Rows.of(g, rows, x.mask))
+
+
+def _reading(g: Graph, x: Rows, scores: Edge) -> Edge:
+    """The order of the instances of every set by score; of equal scores by all features."""
+    # Rows without repetition come sorted feature by feature, so their numbers are ranks.
+    _, _, ranks = g.add_many("Unique", x.edge, outputs=3, axis=0, sorted=1)
+    ranks = g.add("Reshape", ranks, g.add("Concat", x.sets, x.size, axis=0))
+    # Of equal numbers TopK takes the earlier one first, as a stable sort does.
+    _, by_rank = g.add_many("TopK", ranks, x.size, outputs=2, largest=0)
+    _, order = g.add_many(
+        "TopK", g.add("GatherElements", scores, by_rank, axis=1), x.size, outputs=2, largest=0
+    )
+    return g.add("GatherElements", by_rank, order, axis=1)
 
 
 def _of_network(model: SortedNetwork, g: Graph, x: Rows) -> Edge:

@@ -7,19 +7,21 @@ one. Here nothing is traced, so number and size of the sets stay open.
 graph      inputs -> outputs                               of which networks
 =========  ==============================================  ========================
 `sets`     instances, mask -> prediction, added_values     all
-`predict`  instances, mask -> prediction                   those that are not additive
+`predict`  instances, mask -> prediction                   where it costs less than `sets`
 `step`     instance, state -> value, next_state            capacity networks
 `chunk`    instances, state -> added_values, next_state    capacity networks
 =========  ==============================================  ========================
 
 ONNX Runtime computes every output of a graph whether it is asked for or not; `predict` spares a
-network that is not additive the predictions of all prefixes. A state begins with zeros.
+network that is not additive the predictions of all prefixes, and a C-Potential their potentials.
+A state begins with zeros.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +35,7 @@ from capnets.models.base import SetModel
 from capnets.models.ensemble import Ensemble
 from capnets.nn.encoders import ConvEncoder
 
-__all__ = ["PORTS", "feature_shape", "fingerprint", "graphs", "unit"]
+__all__ = ["PORTS", "SMALLEST", "feature_shape", "fingerprint", "graphs", "in_use", "unit"]
 
 #: What goes into each graph and what comes out, by name.
 PORTS = {
@@ -44,13 +46,19 @@ PORTS = {
 }
 
 
+#: Pixels of the smallest height and width of pictures; `ConvEncoder` refuses smaller ones.
+SMALLEST = 4
+
+
 def graphs(model: SetModel) -> dict[str, bytes]:
     """All graphs of a network, by name, as they are written to files."""
-    model = copy.deepcopy(model).cpu().eval()
+    model = in_use(model)
     builders = {"sets": _sets}
     builders |= {"step": _step, "chunk": _chunk} if networks.streams(model) else {}
-    builders |= {} if model.additive else {"predict": _predict}
+    builders |= {"predict": _predict} if networks.predicts_apart(model) else {}
     about = {"capnets.fingerprint": fingerprint(model)}
+    if any(isinstance(size, str) for size in feature_shape(model)):
+        about["capnets.smallest"] = str(SMALLEST)
     built = {}
     for name, build in builders.items():
         g = Graph()
@@ -59,17 +67,29 @@ def graphs(model: SetModel) -> dict[str, bytes]:
     return built
 
 
+def in_use(model: SetModel) -> SetModel:
+    """A copy that computes as graphs do: on the processor, with 32 bits, and not in training."""
+    return copy.deepcopy(model).cpu().float().eval()
+
+
 def fingerprint(model: SetModel) -> str:
     """A digest of everything that decides what a network computes."""
-    # Names of innermost modules only: how they are grouped changes nothing.
-    kinds = [type(part).__name__ for part in model.modules() if not [*part.children()]]
-    activations = [getattr(part, "activation", None) for part in model.modules()]
-    about = (type(model).__name__, kinds, [a for a in activations if isinstance(a, str)])
+    about = [(name, type(part).__name__, _settings(part)) for name, part in model.named_modules()]
     digest = hashlib.sha256(repr(about).encode())
     for name, tensor in sorted(model.state_dict().items()):
-        digest.update(repr((name, tensor.dtype, tuple(tensor.shape))).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        digest.update(repr((name, tuple(tensor.shape))).encode())
+        digest.update(tensor.detach().cpu().float().contiguous().numpy().tobytes())
     return digest.hexdigest()
+
+
+def _settings(part: nn.Module) -> Any:
+    """What decides beside weights: an activation, what is sorted by, strides, heads."""
+    if type(part).__module__.startswith("torch."):
+        return part.extra_repr()  # changes less from version to version than what it is made of
+    plain = (bool, int, float, str, tuple)
+    public = {key: value for key, value in vars(part).items() if key[0] != "_"}
+    public.pop("training")
+    return sorted((key, value) for key, value in public.items() if isinstance(value, plain))
 
 
 def feature_shape(model: SetModel) -> tuple[int | str, ...]:
@@ -88,8 +108,9 @@ def feature_shape(model: SetModel) -> tuple[int | str, ...]:
 
 def unit(model: SetModel) -> Tensor:
     """The amount of label that 1 stands for inside a network; the mean of them in an ensemble."""
-    members = model.each if isinstance(model, Ensemble) else [model]
-    return torch.stack([member.unit for member in members]).mean(0)
+    if not isinstance(model, Ensemble):
+        return model.unit
+    return torch.stack([unit(member) for member in model.each]).mean(0)
 
 
 def _sets(model: SetModel, g: Graph) -> None:
@@ -116,16 +137,18 @@ def _step(model: SetModel, g: Graph) -> None:
 
 
 def _advance(model: SetModel, g: Graph, x: Rows, name: str, *size: str) -> None:
-    memory = ("sets", model.initial_state(1).shape[1])  # type: ignore[operator]
-    values, after = networks.advance(model, g, x, g.input("state", memory))
+    features, dtype = networks.memory(model)
+    state = g.input("state", ("sets", features), dtype)
+    values, after = networks.advance(model, g, x, state)
     g.output(name, values, ("sets", *size, model.outputs))
-    g.output("next_state", after, memory)
+    g.output("next_state", after, ("sets", features), dtype)
 
 
 def _output_prediction(model: SetModel, g: Graph, x: Rows) -> None:
-    # A network that is not additive cannot say what an empty set is worth, and must not seem to.
-    some = g.add("Greater", x.sizes(g), g.integers(0))
-    prediction = g.add("Where", some, networks.prediction(model, g, x), g.constant(np.nan))
+    prediction = networks.prediction(model, g, x)
+    if not model.additive:  # it cannot say what an empty set is worth, and must not seem to
+        some = g.add("Greater", x.sizes(g), g.integers(0))
+        prediction = g.add("Where", some, prediction, g.constant(np.nan))
     g.output("prediction", prediction, ("sets", model.outputs))
 
 

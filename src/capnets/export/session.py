@@ -6,13 +6,24 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from capnets.errors import InputError
 from capnets.sets import Array
 
-__all__ = ["as_instances", "check_finite", "check_shape", "open_graph"]
+__all__ = [
+    "as_instances",
+    "check_answer",
+    "check_finite",
+    "check_shape",
+    "no_memory",
+    "open_graph",
+]
 
 FeatureShape = tuple[int | str, ...]
+
+#: What ONNX Runtime calls the types of what is remembered.
+TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
 
 def open_graph(graph: bytes, *, name: str, threads: int = 1) -> Any:
@@ -43,32 +54,43 @@ def open_graph(graph: bytes, *, name: str, threads: int = 1) -> Any:
         ) from error
 
 
-def check_shape(found: tuple[int, ...], expected: FeatureShape) -> None:
-    """Refuse instances of another shape than the network was built for."""
+def no_memory(session: Any, sets: int) -> Array:
+    """What the graph of a step or a chunk is given before the first instance of some sets."""
+    state = session.get_inputs()[1]
+    return np.zeros((sets, state.shape[1]), dtype=TYPES[state.type])
+
+
+def check_shape(found: tuple[int, ...], expected: FeatureShape, *, smallest: int = 1) -> None:
+    """Refuse instances of another shape than the network was built for.
+
+    A size that may vary is at least `smallest`.
+    """
     fits = len(found) == len(expected) and all(
-        isinstance(e, str) or f == e for f, e in zip(found, expected, strict=True)
+        f >= smallest if isinstance(e, str) else f == e
+        for f, e in zip(found, expected, strict=True)
     )
     if not fits:
+        varying = [str(smallest) for e in expected if isinstance(e, str)]
+        least = f", of at least {' x '.join(varying)}" if varying else ""
         raise InputError(
-            f"instances have shape {_words(found)}, but this network reads {_words(expected)}"
+            f"instances have shape {_words(found)}, "
+            f"but this network reads {_words(expected)}{least}"
         )
 
 
 def as_instances(instances: Any) -> Array:
     """Whatever was given as an array of the type that graphs read."""
+    if type(instances) is not np.ndarray and isinstance(instances, Tensor):
+        instances = instances.detach().cpu().float()  # numpy does not know all that torch does
     try:
         return np.asarray(instances, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"instances must be an array of numbers: {error}") from error
 
 
 def check_finite(x: Array) -> None:
-    """Refuse NaN and infinite features, and say where they are.
-
-    Called for every streamed instance: nearly always the product of the features with themselves
-    shows that nothing is wrong, in half the time of looking at each of them.
-    """
-    if isfinite(np.vdot(x, x)):
+    """Refuse NaN and infinite features, and say where they are."""
+    if isfinite(np.vdot(x, x)):  # nearly always; twice as quick as looking at each of them
         return
     bad = np.argwhere(~np.isfinite(x))
     if len(bad):
@@ -76,6 +98,21 @@ def check_finite(x: Array) -> None:
         raise InputError(
             f"instances[{', '.join(map(str, where))}] is {x[where]}; "
             "replace or drop missing and infinite values first"
+        )
+
+
+def check_answer(x: Array, values: Array, memory: Array, *, first: int = 0) -> None:
+    """Refuse instances that make numbers of a network overflow, finite as they are themselves.
+
+    `first` is the number of the first row of x among all that was given.
+    """
+    if not (np.isfinite(values).all() and np.isfinite(memory).all()):
+        where = np.unravel_index(int(np.abs(x).argmax()), x.shape)
+        row, *rest = (int(i) for i in where)
+        place = ", ".join(map(str, (first + row, *rest)))
+        raise InputError(
+            f"instances[{place}] is {x[where]:.3g}, and numbers of the network become too large; "
+            "scale such features down or drop the instance. Nothing was read"
         )
 
 

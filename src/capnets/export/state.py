@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from safetensors import SafetensorError
@@ -14,12 +14,14 @@ from safetensors.numpy import load, save
 from capnets.atomic import write_bytes
 from capnets.errors import InputError
 from capnets.export.engine import Engine
+from capnets.export.session import no_memory
 from capnets.sets import Array
 
-__all__ = ["StreamState"]
+__all__ = ["StreamState", "as_state"]
 
 FORMAT = 1
-ARRAYS = ("memory", "prediction", "instances")
+#: How many axes the arrays have, and of which kind their numbers are.
+ARRAYS = {"memory": (2, "f"), "prediction": (2, "f"), "instances": (1, "i")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class StreamState:
     fingerprint
         Of the network that read the instances; no other can go on from here.
     memory
-        Streams x state: what the network's cell remembers.
+        Streams x state: what the network remembers.
     prediction
         Streams x outputs: the sums of all added values so far.
     instances
@@ -49,10 +51,9 @@ class StreamState:
     @classmethod
     def of(cls, engine: Engine, *, streams: int) -> Self:
         """The state of new streams, before the first instance."""
-        features = engine.session("step").get_inputs()[1].shape[1]
         return cls(
             engine.fingerprint,
-            np.zeros((streams, features), dtype=np.float32),
+            no_memory(engine.session("step"), streams),
             np.zeros((streams, engine.outputs)),
             np.zeros(streams, dtype=np.int64),
         )
@@ -66,6 +67,11 @@ class StreamState:
         for name in ARRAYS:
             getattr(self, name)[which] = getattr(other, name)
 
+    def beside(self, other: StreamState) -> Self:
+        """What these streams remember, and behind them the others."""
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ARRAYS)
+        return type(self)(self.fingerprint, *map(np.concatenate, pairs))
+
     def save(self, path: str | Path) -> None:
         """Write the state to a file (safetensors), atomically."""
         tensors = {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
@@ -74,17 +80,25 @@ class StreamState:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote."""
+        """Read what `save` wrote; anything else is refused."""
         path = Path(path)
         try:
             data = path.read_bytes()
-            tensors = load(data)
-            about = json.loads(_metadata(data)["capnets.stream"])
-            if about["format"] > FORMAT:
-                raise InputError(f"{path} was written by a newer capnets; upgrade this one")
-            return cls(about["fingerprint"], **tensors)
-        except (OSError, SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+        except FileNotFoundError:
+            raise InputError(f"there is no file {path} with the state of a stream") from None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+        try:
+            tensors, about = load(data), json.loads(_metadata(data)["capnets.stream"])
+            newer = about["format"] > FORMAT
+            state = cls(about["fingerprint"], **tensors)
+        except (SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{path} holds no saved state of a stream: {error}") from error
+        if newer:
+            raise InputError(f"{path} was written by a newer capnets; upgrade this one")
+        if fault := _fault(state):
+            raise InputError(f"{path} holds no sound state of a stream: {fault}")
+        return state
 
     def check(self, other: StreamState) -> None:
         """Refuse a state of another network or of another number of streams."""
@@ -94,12 +108,47 @@ class StreamState:
                 f"{self.fingerprint[:12]}…); a stream can only go on with the network that began it"
             )
         for name in ARRAYS:
-            mine, theirs = getattr(self, name).shape, getattr(other, name).shape
-            if mine != theirs:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine.shape != theirs.shape:
                 raise InputError(
-                    f"this state has {name} of shape {theirs}, but {mine} is needed: "
+                    f"this state has {name} of shape {theirs.shape}, but {mine.shape} is needed: "
                     f"it is the state of {len(other)} streams, not of {len(self)}"
                 )
+            if mine.dtype != theirs.dtype:
+                raise InputError(
+                    f"this state has {name} of type {theirs.dtype}, but {mine.dtype} is needed"
+                )
+
+
+def as_state(given: Any) -> StreamState:
+    """A state that was given as it is, or as the path of a file that holds it."""
+    if isinstance(given, str | Path):
+        return StreamState.load(given)
+    if not isinstance(given, StreamState):
+        raise InputError(f"a state is a StreamState or the path of a saved one, not {given!r}")
+    if fault := _fault(given):
+        raise InputError(f"this is no sound state of a stream: {fault}")
+    return given
+
+
+def _fault(state: StreamState) -> str | None:
+    """What is wrong with a state, whatever network it is of."""
+    fingerprint: Any = state.fingerprint
+    if not isinstance(fingerprint, str):
+        return "it does not say which network it belongs to"
+    arrays = {name: getattr(state, name) for name in ARRAYS}
+    for name, array in arrays.items():
+        axes, kind = ARRAYS[name]
+        if not isinstance(array, np.ndarray) or (array.ndim, array.dtype.kind) != (axes, kind):
+            whole = "whole " if kind == "i" else ""
+            return f"{name} is no array of {whole}numbers with {axes} axes"
+        if not np.isfinite(array).all():
+            return f"{name} holds NaN or infinite numbers"
+    if len({len(array) for array in arrays.values()}) > 1:
+        return "its arrays are of different numbers of streams"
+    if (state.instances < 0).any():
+        return "numbers of instances are negative"
+    return None
 
 
 def _metadata(data: bytes) -> dict[str, str]:

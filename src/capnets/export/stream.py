@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from math import isfinite
+from pathlib import Path
+from threading import Lock
+from typing import Any, Self
 
 import numpy as np
 
 from capnets.errors import InputError
 from capnets.export.engine import ROWS, Engine, Source, streaming_engine
-from capnets.export.session import as_instances, check_finite, check_shape
-from capnets.export.state import StreamState
+from capnets.export.session import as_instances, check_answer, check_finite
+from capnets.export.state import StreamState, as_state
 from capnets.sets import Array
 
 __all__ = ["Stream"]
@@ -21,15 +24,17 @@ SHAPES = 8
 class Stream:
     """A set that grows: push instances, read what they add and what they are worth together.
 
-    What a stream remembers does not grow with what it has read.
+    What a stream remembers does not grow with what it has read. Several threads may use it: their
+    pushes are taken one after another.
 
     Parameters
     ----------
     source
-        A capacity network, a run (or its folder), a folder that `export` wrote, or an `Engine`,
-        which several streams may share.
+        A capacity network, a run (or its folder), a fitted estimator, a folder that `export` wrote,
+        or an `Engine`, which several streams may share.
     state
-        Go on from here instead of from nothing (a `StreamState`, as the property `state` gives it).
+        Go on from here instead of from nothing: a `StreamState`, as the property `state` gives it,
+        or the path of a saved one.
 
     Examples
     --------
@@ -41,19 +46,28 @@ class Stream:
     (2, (1,), 3)
     """
 
-    def __init__(self, source: Source | Engine, *, state: StreamState | None = None) -> None:
+    def __init__(
+        self, source: Source | Engine, *, state: StreamState | str | Path | None = None
+    ) -> None:
         self.engine = streaming_engine(source)
-        begin = StreamState.of(self.engine, streams=1)
-        if state is not None:
-            begin.check(state)
-            begin = state
+        nothing = StreamState.of(self.engine, streams=1)
         # Two buffers, because a graph must not write the state that it is still reading.
-        self._memory = (begin.memory.copy(), begin.memory.copy())
-        self._now = 0
-        # A list of numbers: adding arrays of one number beside ONNX Runtime costs 6 microseconds.
-        self._total: list[float] = begin.prediction[0].tolist()
-        self._count = int(begin.instances[0])
+        self._memory = (nothing.memory.copy(), nothing.memory.copy())
         self._readers: dict[tuple[int, ...], _Reader] = {}
+        self._lock = Lock()
+        if state is None:
+            self._begin(nothing)
+        else:
+            given = as_state(state)
+            nothing.check(given)
+            self._begin(given)
+
+    def _begin(self, state: StreamState) -> None:
+        self._now = 0
+        self._memory[0][...] = state.memory
+        # A list of numbers: adding arrays of one number beside ONNX Runtime costs 6 microseconds.
+        self._total: list[float] = state.prediction[0].tolist()
+        self._count = int(state.instances[0])
 
     def __len__(self) -> int:
         """How many instances have been read."""
@@ -61,12 +75,30 @@ class Stream:
 
     @property
     def prediction(self) -> Any:
-        """What all instances so far are worth together; one number, or a row of them."""
-        return self._total[0] if len(self._total) == 1 else np.array(self._total)
+        """What all instances so far are worth together, in the order in which they came.
+
+        One number, or a row of them where the network has several outputs; those of a classifier
+        are logits.
+        """
+        with self._lock:
+            return self._total[0] if len(self._total) == 1 else np.array(self._total)
 
     @property
     def state(self) -> StreamState:
         """What is remembered now; the stream goes on without changing it."""
+        with self._lock:
+            return self._state()
+
+    def reset(self) -> None:
+        """Forget all instances."""
+        with self._lock:
+            self._begin(StreamState.of(self.engine, streams=1))
+
+    def copy(self) -> Self:
+        """Another stream that goes on from here, in the same engine."""
+        return type(self)(self.engine, state=self.state)
+
+    def _state(self) -> StreamState:
         return StreamState(
             self.engine.fingerprint,
             self._memory[self._now].copy(),
@@ -77,7 +109,8 @@ class Stream:
     def push(self, instances: Any) -> Array:
         """Read instances; what each of them adds to all before it.
 
-        Wrong input is refused as a whole: the stream is then as it was before.
+        Wrong input is refused as a whole, as are numbers so large that the network's own overflow:
+        the stream is then as it was before.
 
         Parameters
         ----------
@@ -90,28 +123,51 @@ class Stream:
             One added value per instance; a row of them where the network has several outputs.
         """
         x = as_instances(instances)
-        reader = self._readers.get(x.shape)
-        if reader is None:
+        with self._lock:
+            reader = self._readers.get(x.shape)
+            if reader is not None:
+                return self._read(x, reader)
             rows = x[None] if x.ndim == len(self.engine.feature_shape) else x
-            check_shape(rows.shape[1:], self.engine.feature_shape)
+            self.engine.check_shape(rows.shape[1:])
             if not len(rows):
                 raise InputError("nothing was pushed: give at least one instance")
             if len(rows) > ROWS:
-                check_finite(x)
-                pieces = range(0, len(rows), ROWS)
-                return np.concatenate([self.push(rows[a : a + ROWS]) for a in pieces])
+                return self._read_pieces(rows)
+            return self._read(x, self._reader(x.shape, rows.shape))
+
+    def _reader(self, given: tuple[int, ...], shape: tuple[int, ...]) -> _Reader:
+        if given not in self._readers:
             if len(self._readers) == SHAPES:
                 self._readers.clear()
-            reader = self._readers[x.shape] = _Reader(self.engine, self._memory, rows.shape)
-        check_finite(x)
+            self._readers[given] = _Reader(self.engine, self._memory, shape)
+        return self._readers[given]
+
+    def _read(self, x: Array, reader: _Reader, *, first: int = 0) -> Array:
         reader.instances[...] = x
+        if not _sound(reader.features):
+            check_finite(x)
         reader.session.run_with_iobinding(reader.bindings[self._now])
+        sums, memory = reader.sums(), reader.memories[self._now]
+        if not (isfinite(sum(sums)) and _sound(memory)):
+            check_answer(x, reader.values, memory, first=first)
         self._now = 1 - self._now
-        values = reader.values.copy()
-        self._count += len(values)
-        for k, column in enumerate(values.T.tolist()):
-            self._total[k] += sum(column)
-        return values[:, 0] if len(self._total) == 1 else values
+        self._count += len(reader.values)
+        for k, more in enumerate(sums):
+            self._total[k] += more
+        return reader.answer.copy()
+
+    def _read_pieces(self, rows: Array) -> Array:
+        check_finite(rows)
+        before, values = self._state(), []
+        try:
+            for start in range(0, len(rows), ROWS):
+                piece = rows[start : start + ROWS]
+                reader = self._reader(piece.shape, piece.shape)
+                values.append(self._read(piece, reader, first=start))
+        except BaseException:
+            self._begin(before)
+            raise
+        return np.concatenate(values)
 
 
 class _Reader:
@@ -134,6 +190,10 @@ class _Reader:
         self.values = np.zeros((len(self.instances), engine.outputs), dtype=np.float32)
         one = len(self.instances) == 1
         self.session = engine.session("step" if one else "chunk")
+        # Other views of the same numbers: making them for every instance would take its time.
+        self.answer = self.values[:, 0] if engine.outputs == 1 else self.values
+        self.features = self.instances.reshape(-1)
+        self.memories = [memory[1 - now].reshape(-1) for now in (0, 1)]
         read, written = (a if one else a[None] for a in (self.instances, self.values))
         self.bindings = []
         for now in (0, 1):  # what one binding writes, the other reads
@@ -144,3 +204,15 @@ class _Reader:
             for port, array in zip(self.session.get_outputs(), arrays, strict=True):
                 binding.bind_ortvalue_output(port.name, OrtValue.ortvalue_from_numpy(array))
             self.bindings.append(binding)
+
+    def sums(self) -> list[float]:
+        """The sums of the added values, one per output."""
+        if len(self.values) == 1:
+            row: list[float] = self.values.tolist()[0]
+            return row
+        return [sum(column) for column in self.values.T.tolist()]
+
+
+def _sound(numbers: Array) -> bool:
+    """Whether numbers are all finite, in a microsecond; False may also mean that some are large."""
+    return isfinite(np.vdot(numbers, numbers))

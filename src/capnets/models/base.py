@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from capnets.errors import InputError
 from capnets.nn import masked
+from capnets.nn.cells import check_state
 from capnets.nn.encoders import final_layer
 
 __all__ = ["AdditiveModel", "SetModel", "SteppingModel"]
@@ -192,6 +193,13 @@ class SteppingModel(AdditiveModel):
         """The state before the first instance."""
         return self.unit.new_zeros(sets, self.state_features)
 
-    @abstractmethod
-    def step(self, x: Instance, state: State) -> tuple[Prediction, State]:
+    def step(self, x: Instance, state: Tensor) -> tuple[Prediction, State]:
         """One instance per set in; its added value and the new state out."""
+        read = self.read(x[:, None], None)
+        check_state(state, read, features=self.state_features)
+        value, after = self.next_value(read, state)
+        return self.unit * value, after
+
+    @abstractmethod
+    def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
+        """The same in units, for one instance per set that passed `inputs`."""

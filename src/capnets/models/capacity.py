@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from capnets.errors import unknown
 from capnets.models.base import (
     AddedValues,
-    Instance,
     Instances,
     Prediction,
     State,
@@ -89,10 +88,9 @@ class CapacityNetwork(SteppingModel):
         z, _ = self.cell(each(self.encoder, x))
         return ACTIVATIONS[self.activation](each(self.decoder, z))
 
-    def step(self, x: Instance, state: State) -> tuple[Prediction, State]:
-        """One instance per set in; its added value and the new state out."""
-        z, state = self.cell(self.encoder(self.read(x[:, None], None)), state)
-        return self.unit * ACTIVATIONS[self.activation](self.decoder(z[:, 0])), state
+    def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
+        z, state = self.cell(self.encoder(x), state)
+        return ACTIVATIONS[self.activation](self.decoder(z[:, 0])), state
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
         """Begin with every value at the mean label divided by the mean size."""

@@ -22,6 +22,7 @@ from capnets.models.base import (
     State,
     SteppingModel,
 )
+from capnets.nn.cells import check_state
 
 __all__ = ["Ensemble"]
 
@@ -47,6 +48,13 @@ class Ensemble(SetModel):
         if not members:
             raise InputError("an ensemble needs at least one member")
         first = members[0]
+        for name in ("in_features", "outputs"):
+            sizes = {getattr(m, name) for m in members} - {None}  # None: it is not said
+            if len(sizes) > 1:
+                raise InputError(
+                    f"the members of an ensemble must have the same {name}, not "
+                    + " and ".join(map(str, sorted(sizes)))
+                )
         super().__init__(in_features=first.in_features, outputs=first.outputs)
         self.members = nn.ModuleList(members)
 
@@ -54,6 +62,11 @@ class Ensemble(SetModel):
     def each(self) -> list[SetModel]:
         """The members, as what they are."""
         return [m for m in self.members if isinstance(m, SetModel)]
+
+    @property
+    def unit(self) -> Tensor:  # type: ignore[override]
+        """The mean of the members' units; what is saved under this name is not used."""
+        return torch.stack([m.unit for m in self.each]).mean(0)
 
     @property
     def additive(self) -> bool:  # type: ignore[override]
@@ -64,6 +77,11 @@ class Ensemble(SetModel):
     def ordered(self) -> bool:  # type: ignore[override]
         """Whether any member is."""
         return any(m.ordered for m in self.each)
+
+    @property
+    def idle(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What is idle in the members."""
+        return tuple(f"members.{k}.{name}" for k, m in enumerate(self.each) for name in m.idle)
 
     def forward(self, x: Instances, mask: Mask = None) -> Prediction:
         """The mean prediction."""
@@ -86,10 +104,12 @@ class Ensemble(SetModel):
         """The members' states before the first instance, side by side (capacity networks only)."""
         return torch.cat([m.initial_state(sets) for m in self._stepping()], dim=1)
 
-    def step(self, x: Tensor, state: State) -> tuple[Prediction, State]:
+    def step(self, x: Tensor, state: Tensor) -> tuple[Prediction, State]:
         """One instance per set in; its mean added value and the new states out."""
         members = self._stepping()
-        states = torch.split(state, [m.state_features for m in members], dim=1)
+        sizes = [m.state_features for m in members]
+        check_state(state, x, features=sum(sizes))
+        states = torch.split(state, sizes, dim=1)
         steps = [m.step(x, s) for m, s in zip(members, states, strict=True)]
         values, after = zip(*steps, strict=True)
         return torch.stack(values).mean(0), torch.cat(after, dim=1)

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from capnets.errors import unknown
 from capnets.models.base import (
     AddedValues,
-    Instance,
     Instances,
     Mask,
     Prediction,
@@ -101,12 +100,10 @@ class PotentialNetwork(SteppingModel):
         prediction: Prediction = worth * (size > 0) + size * self.each_adds
         return prediction
 
-    def step(self, x: Instance, state: State) -> tuple[Prediction, State]:
-        """One instance per set in; its added value and the new sums out."""
-        after = state + self.encoder(self.read(x[:, None], None))[:, 0].relu()
+    def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
+        after = state + self.encoder(x)[:, 0].relu()
         before_and_after = self.decoder(torch.stack([state, after]))
-        value = before_and_after[1] - before_and_after[0] + self.each_adds
-        return self.unit * value, after
+        return before_and_after[1] - before_and_after[0] + self.each_adds, after
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
         """Begin near the mean, with bends as far out as the sums go.

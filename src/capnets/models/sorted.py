@@ -11,12 +11,16 @@ prefixes, as for any network that is not additive.
 from __future__ import annotations
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from capnets.errors import InputError
 from capnets.models.base import Instances, Mask, Prediction, SetModel
+from capnets.nn.derivatives import are_transformed
 
 __all__ = ["BY_WORTH", "SortedNetwork"]
+
+Order = Int[Tensor, "sets size"]
 
 BY_WORTH = "worth"
 
@@ -31,7 +35,8 @@ class SortedNetwork(SetModel):
     by
         The number of a feature, smallest first, or `worth`: what the network predicts for the
         instance alone, largest first, a score that is learned with everything else. Instances with
-        the same score are read as they stand.
+        the same score are sorted by all their features, the first one first: which of two equal
+        instances is which cannot matter.
 
     Examples
     --------
@@ -66,12 +71,23 @@ class SortedNetwork(SetModel):
         self.unit.copy_(unit)
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
+        sets = torch.arange(len(x), device=x.device)[:, None]
+        return self.network.predict(x[sets, self.reading(x, mask)], mask)
+
+    @torch.no_grad()
+    def reading(self, x: Instances, mask: Mask) -> Order:
+        """The order in which instances are read."""
         scores = self.scores(x)
         if mask is not None:
             scores = scores.masked_fill(~mask, torch.inf)  # padding stays behind
-        order = scores.argsort(dim=1, stable=True)
-        sets = torch.arange(len(x), device=x.device)[:, None]
-        return self.network.predict(x[sets, order], mask)
+        if are_transformed():  # then no branch may depend on what is in a set
+            return _by_all(scores, x)
+        ascending, order = scores.sort(dim=1, stable=True)
+        ties = ascending[:, 1:] == ascending[:, :-1]
+        tied = (ties if mask is None else ties & mask[:, 1:]).any(1)
+        if bool(tied.any()):  # hardly ever where features are measured
+            order[tied] = _by_all(scores[tied], x[tied])
+        return order
 
     @torch.no_grad()  # an order has no slope
     def scores(self, x: Instances) -> Tensor:
@@ -80,3 +96,12 @@ class SortedNetwork(SetModel):
             return x[..., self.by]
         alone = self.network.predict(x.flatten(0, 1)[:, None], None)
         return -alone.sum(1).view(x.shape[:2])
+
+
+def _by_all(scores: Tensor, x: Instances) -> Order:
+    """By scores; where they are equal by the first feature, and so on until the last."""
+    keys = [scores, *x.flatten(2).unbind(2)]
+    order = keys.pop().argsort(dim=1, stable=True)
+    for key in reversed(keys):
+        order = order.gather(1, key.gather(1, order).argsort(dim=1, stable=True))
+    return order

@@ -13,16 +13,19 @@ from abc import ABC, abstractmethod
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
+from capnets.errors import InputError
 from capnets.nn import recurrence
-from capnets.nn.derivatives import by_hand
+from capnets.nn.derivatives import are_transformed, by_hand
 from capnets.nn.steps import are_compiled
 
-__all__ = ["Cell", "GRUCell", "LSTMCell", "RNNCell"]
+__all__ = ["Cell", "GRUCell", "LSTMCell", "RNNCell", "check_state"]
 
 Features = Float[Tensor, "sets size features"]
 States = Float[Tensor, "sets size hidden"]
 State = Float[Tensor, "sets state"]
+Instance = Float[Tensor, "sets features"]  # one of each set
 Steps = Float[Tensor, "size sets features"]
 AfterSteps = Float[Tensor, "size sets hidden"]
 
@@ -56,8 +59,23 @@ class Cell(nn.Module, ABC):
         return torch.zeros(sets, self.state_features, dtype=like.dtype, device=like.device)
 
     @abstractmethod
-    def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
-        """All states :math:`z_i`, and what to remember after the last instance."""
+    def forward(self, e: Tensor, state: Tensor | None = None) -> tuple[States, State]:
+        """All states :math:`z_i`, and what to remember after the last instance.
+
+        What is given is checked by `state_before`, here and not by its type.
+        """
+
+    def state_before(self, e: Tensor, state: Tensor | None) -> State:
+        """The state to go on from: the one given, if both fit this cell, or else the first."""
+        if e.ndim != 3 or e.shape[2] != self.in_features:
+            raise InputError(
+                f"features have shape {tuple(e.shape)}, but this cell was built for "
+                f"{self.in_features}: they must be sets x instances x {self.in_features}"
+            )
+        if state is None:
+            return self.initial_state(len(e))
+        check_state(state, e, features=self.state_features)
+        return state
 
     def draw_weights(self, generator: torch.Generator) -> None:
         """Start weights for long memories; by default what the constructor drew stays."""
@@ -69,10 +87,12 @@ class Cell(nn.Module, ABC):
 class RecurrentCell(Cell):
     """A cell that needs the state before to compute the next: one step per instance."""
 
-    def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
-        state = self.initial_state(len(e)) if state is None else state
+    def forward(self, e: Tensor, state: Tensor | None = None) -> tuple[States, State]:
+        state = self.state_before(e, state)
         if not e.shape[1]:
             return e.new_empty(len(e), 0, self.out_features), state
+        if are_transformed():
+            return self.written_out(e, state)
         slow = len(e) < FEW and not torch.is_grad_enabled() and not are_compiled(state)
         if slow or not by_hand(e):
             return self.native(e, state)
@@ -86,6 +106,18 @@ class RecurrentCell(Cell):
     @abstractmethod
     def native(self, e: Features, state: State) -> tuple[States, State]:
         """The same by the kernels of torch."""
+
+    def written_out(self, e: Features, state: State) -> tuple[States, State]:
+        """The same as the equations say: slow, but torch can do with it whatever it can do."""
+        z = []
+        for instance in e.unbind(1):
+            state = self.state_after(instance, state)
+            z.append(state[:, : self.out_features])
+        return torch.stack(z, dim=1), state
+
+    @abstractmethod
+    def state_after(self, e: Instance, state: State) -> State:
+        """What to remember after one instance, by operations that change nothing in place."""
 
 
 class RNNCell(RecurrentCell):
@@ -113,6 +145,9 @@ class RNNCell(RecurrentCell):
         weights = [self.weight_input, self.weight_state, self.bias, self.no_bias]
         z, after = torch.rnn_tanh(e, state[None], weights, True, 1, 0.0, self.training, False, True)
         return z, after[0]
+
+    def state_after(self, e: Instance, state: State) -> State:
+        return (linear(e, self.weight_input, self.bias) + linear(state, self.weight_state)).tanh()
 
     def draw_weights(self, generator: torch.Generator) -> None:
         """It begins by adding: the state stays where it is, and inputs come in small.
@@ -147,6 +182,13 @@ class GRUCell(RecurrentCell):
         z, after = self.gru(e, state[None])
         return z, after[0]
 
+    def state_after(self, e: Instance, state: State) -> State:
+        weight_ih, weight_hh, bias_ih, bias_hh = self.gru.all_weights[0]
+        r, u, n = linear(e, weight_ih, bias_ih).chunk(3, dim=-1)
+        from_r, from_u, q = linear(state, weight_hh, bias_hh).chunk(3, dim=-1)
+        u = (u + from_u).sigmoid()
+        return u * state + (1 - u) * (n + (r + from_r).sigmoid() * q).tanh()
+
     def draw_weights(self, generator: torch.Generator) -> None:
         """Rotations, and update gates that remember for one up to `LONGEST` instances."""
         weight_ih, weight_hh, bias_ih, bias_hh = self.gru.parameters()
@@ -180,6 +222,14 @@ class LSTMCell(RecurrentCell):
         z, (h, c) = self.lstm(e, (h, c))
         return z, torch.cat([h[0], c[0]], dim=-1)
 
+    def state_after(self, e: Instance, state: State) -> State:
+        weight_ih, weight_hh, bias_ih, bias_hh = self.lstm.all_weights[0]
+        h, c = state.chunk(2, dim=-1)
+        gates = linear(e, weight_ih, bias_ih) + linear(h, weight_hh, bias_hh)
+        k, f, g, o = gates.chunk(4, dim=-1)
+        c = f.sigmoid() * c + k.sigmoid() * g.tanh()
+        return torch.cat([o.sigmoid() * c.tanh(), c], dim=-1)
+
     def draw_weights(self, generator: torch.Generator) -> None:
         """Rotations, and gates that remember for one up to `LONGEST` instances."""
         weight_ih, weight_hh, bias_ih, bias_hh = self.lstm.parameters()
@@ -189,6 +239,25 @@ class LSTMCell(RecurrentCell):
         admit, forget, _, _ = bias_ih.data.chunk(4)
         forget.uniform_(1, LONGEST, generator=generator).log_()
         admit.copy_(-forget)
+
+
+def check_state(state: Tensor, x: Tensor, *, features: int) -> None:
+    """Refuse a state that belongs to another network, or to other sets than those of `x`.
+
+    Compiled steps go where the shapes of `x` lead them, whatever memory the state has.
+    """
+    expected = (len(x), features)
+    if state.shape != expected:
+        raise InputError(
+            f"the state has shape {tuple(state.shape)}, expected {expected} (sets x features of "
+            f"the state): begin with initial_state({len(x)}), go on with what the step before gave"
+        )
+    mixed = torch.is_autocast_enabled(x.device.type)  # which casts by its own rules
+    if state.device != x.device or (state.dtype != x.dtype and not mixed):
+        raise InputError(
+            f"the state is {state.dtype} on {state.device}, but the instances are {x.dtype} on "
+            f"{x.device}: bring them together with `.to`"
+        )
 
 
 def draw_gates(inputs: Tensor, state: Tensor, generator: torch.Generator) -> None:

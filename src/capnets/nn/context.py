@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from capnets.nn.cells import Cell, Features, State, States
+from capnets.nn.cells import Cell, State, States
 
 __all__ = ["ContextCell"]
 
@@ -67,8 +67,8 @@ class ContextCell(Cell):
         self.gate = nn.Linear(in_features, kinds)
         self.register_buffer("unit", torch.ones(()))
 
-    def forward(self, e: Features, state: State | None = None) -> tuple[States, State]:
-        state = self.initial_state(len(e)) if state is None else state
+    def forward(self, e: Tensor, state: Tensor | None = None) -> tuple[States, State]:
+        state = self.state_before(e, state)
         e = e.transpose(0, 1)  # so it lies in memory, see `each`
         counts = torch.cat([state[None], self.kind(e).softmax(2)]).cumsum(0)
         before = counts[:-1]

@@ -14,8 +14,17 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-__all__ = ["Gradients", "by_hand", "by_torch", "once", "through_sigmoid", "through_tanh"]
+__all__ = [
+    "Gradients",
+    "are_transformed",
+    "by_hand",
+    "by_torch",
+    "once",
+    "through_sigmoid",
+    "through_tanh",
+]
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -32,9 +41,24 @@ def by_hand(x: Tensor) -> bool:
     )
 
 
+def are_transformed() -> bool:
+    """Whether calls are inside a transform of `torch.func`, or derivatives are taken forward.
+
+    Neither goes through functions with derivatives written out, nor through torch's own cells.
+    """
+    return not torch.compiler.is_compiling() and (
+        torch._C._are_functorch_transforms_active()  # what torch asks before it refuses them
+        or forward_ad._current_level >= 0
+    )
+
+
 @contextmanager
 def by_torch() -> Iterator[None]:
-    """Leave all derivatives to torch inside this block: slower, but they can be taken twice."""
+    """Leave all derivatives to torch inside this block: slower, but they can be taken twice.
+
+    It holds for the thread it stands in. A thread that is started inside does not know of it, and
+    needs a block of its own.
+    """
     token = _wanted.set(False)
     try:
         yield

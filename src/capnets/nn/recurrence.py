@@ -20,6 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import Function
 
+from capnets.errors import InputError
 from capnets.nn.derivatives import Gradients, once
 from capnets.nn.steps import steps_for
 
@@ -32,18 +33,21 @@ State = Float[Tensor, "sets hidden"]
 
 def rnn(e: Steps, h: State, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor) -> States:
     """All states of a tanh cell with one bias vector, from features and the state before."""
+    _check(e, h, parameters=(weight_ih, weight_hh, bias), gates=1)
     z: Tensor = _RNN.apply(e, h, weight_ih, weight_hh, bias)  # type: ignore[no-untyped-call]
     return z
 
 
 def gru(e: Steps, h: State, *parameters: Tensor) -> States:
     """All states of `torch.nn.GRU`, from features, the state before and the module's parameters."""
+    _check(e, h, parameters=parameters, gates=3)
     z: Tensor = _GRU.apply(e, h, *parameters)  # type: ignore[no-untyped-call]
     return z
 
 
 def lstm(e: Steps, h: State, c: State, *parameters: Tensor) -> tuple[States, State]:
     """All states of `torch.nn.LSTM` and its last memory; `h` and `c` are what was before."""
+    _check(e, h, c, parameters=parameters, gates=4)
     z, memory = _LSTM.apply(e, h, c, *parameters)  # type: ignore[no-untyped-call]
     return z, memory
 
@@ -162,6 +166,29 @@ class _LSTM(Function):
         )
 
 
+def _check(e: Tensor, *states: Tensor, parameters: tuple[Tensor, ...], gates: int) -> None:
+    """Refuse what does not fit together: compiled steps would write beside their memory.
+
+    A cell holds features and states to its sizes, but its parameters may have been replaced.
+    """
+    _, sets, features = e.shape
+    hidden = states[0].shape[-1]
+    rows = gates * hidden
+    biases = len(parameters) - 2
+    expected: list[tuple[int, ...]] = [(sets, hidden)] * len(states)
+    expected += [(rows, features), (rows, hidden), *[(rows,)] * biases]
+    shapes = [tuple(t.shape) for t in (*states, *parameters)]
+    if shapes != expected:
+        raise InputError(
+            f"states and parameters of a cell have shapes {shapes}, but for features of shape "
+            f"{tuple(e.shape)} it must be {expected}"
+        )
+    kinds = {(t.dtype, t.device) for t in (e, *parameters)}
+    if len(kinds) > 1:
+        words = " and ".join(sorted(f"{dtype} on {device}" for dtype, device in kinds))
+        raise InputError(f"a cell and its features are {words}: bring them together with `.to`")
+
+
 def _room(e: Tensor, before: Tensor) -> Tensor:
     """Room for all states, with the one before the first step in front."""
     z = e.new_empty(len(e) + 1, *before.shape)
@@ -177,7 +204,8 @@ def _gates(weight: Tensor, gates: int) -> Tensor:
 def _project(e: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
     """What the features give to the preactivations: gates x steps x sets x hidden."""
     flat = e.flatten(0, 1).expand(len(weights), -1, -1)
-    return torch.baddbmm(biases[:, None], flat, weights.mT).view(len(weights), *e.shape[:2], -1)
+    hidden = weights.shape[1]
+    return torch.baddbmm(biases[:, None], flat, weights.mT).view(len(weights), *e.shape[:2], hidden)
 
 
 def _to_features(d: Tensor, weight: Tensor) -> Tensor:
@@ -186,7 +214,7 @@ def _to_features(d: Tensor, weight: Tensor) -> Tensor:
     de = torch.mm(*first)
     for gate in others:
         de.addmm_(*gate)
-    return de.view(*d.shape[1:3], -1)
+    return de.view(*d.shape[1:3], weight.shape[1])
 
 
 def _to_weight(d: Tensor, inputs: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from capnets.nn import masked
 from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.losses import LOSSES, Loss, mean
-from capnets.training.priors import Prior
+from capnets.training.priors import Prior, check_priors
 from capnets.training.rate import find_rate
 from capnets.training.recipe import Recipe
 from capnets.training.rehearsal import Rehearsal
@@ -87,6 +88,7 @@ def fit(
     """
     recipe = recipe or Recipe()
     fabric = fabric or make_fabric()
+    check_priors(priors)
     task = _prepare(model, train, valid, loss)
     data = Batches(train)
     share = max(1, recipe.batch_size // fabric.world_size)
@@ -97,6 +99,7 @@ def fit(
     about = {
         "recipe": recipe.to_dict(), "seed": seed, "loss": loss, "sets": len(train),
         "priors": [prior.to_dict() for prior in priors],
+        "contents": _digest(train), "validation": None if valid is None else _digest(valid),
     }  # fmt: skip
     rehearsal = Rehearsal(len(train), recipe.rehearse)
     saved = _saved(model, checkpoint, about)
@@ -258,7 +261,10 @@ def _dropout(generator: torch.Generator, device: torch.device) -> Iterator[None]
 
 
 def _saved(model: SetModel, path: Path | None, about: dict[str, Any]) -> Checkpoint | None:
-    """The checkpoint to go on from, if there is one; the network gets its weights."""
+    """The checkpoint to go on from, if there is one; the network gets its weights.
+
+    What a checkpoint does not say, because it was written when less was recorded, is not compared.
+    """
     if path is None or not path.exists():
         return None
     saved = Checkpoint.read(path)
@@ -274,6 +280,17 @@ def _saved(model: SetModel, path: Path | None, about: dict[str, Any]) -> Checkpo
     except RuntimeError as error:
         raise InputError(f"{path} belongs to another network; remove it to start over") from error
     return saved
+
+
+def _digest(sets: Sets, *, rows: int = 64) -> str:
+    """A digest by which other sets are told apart: all labels, and instances from everywhere."""
+    places = np.unique(np.linspace(0, len(sets.index) - 1, rows).astype(np.int64))
+    some = sets.pool[sets.index[places]] if len(sets.index) else sets.pool[:0]
+    digest = hashlib.sha256()
+    for part in (sets.y, sets.weights, sets.sizes, some):
+        if part is not None:
+            digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
 
 
 def _prepare(model: SetModel, train: Sets, valid: Sets | None, loss: str) -> Loss:

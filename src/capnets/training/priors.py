@@ -2,12 +2,18 @@
 
 Only a network that emits added values can be told such a thing cheaply. A prior of your own is any
 object with `penalty(model, batch, values)` and `to_dict()`; give it to `fit`.
+
+The loss counts in units of the network (`model.unit`), and so do the penalties here: a weight means
+the same whatever the unit of the labels is. Bounds are in the unit of the labels.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -24,10 +30,12 @@ __all__ = [
     "Prior",
     "Sparse",
     "UpperBound",
+    "check_priors",
     "prior_from_dict",
 ]
 
 
+@runtime_checkable
 class Prior(Protocol):
     """Knowledge about added values."""
 
@@ -43,6 +51,10 @@ class _Weighted(Record):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise InputError(f"the {field.name} of a prior must be a number, not {value!r}")
         if self.weight < 0:
             raise InputError(f"the weight of a prior must not be negative, but is {self.weight}")
 
@@ -57,34 +69,35 @@ class _Weighted(Record):
 
 @dataclass(frozen=True)
 class UpperBound(_Weighted):
-    """No added value exceeds `bound`: the mean squared excess is penalised."""
+    """No added value exceeds `bound`: the mean squared excess, in units, is penalised."""
 
     bound: float = 1.0
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
         """The mean over instances, times the weight."""
-        excess = torch.relu(values - self.bound) ** 2
+        excess = torch.relu((values - self.bound) / model.unit) ** 2
         return self._mean(excess if self.bound >= 0 else _real(excess, batch), batch)
 
 
 @dataclass(frozen=True)
 class LowerBound(_Weighted):
-    """No added value is below `bound`."""
+    """No added value is below `bound`: the mean squared lack, in units, is penalised."""
 
     bound: float = 0.0
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
         """The mean over instances, times the weight."""
-        return self._mean(_real(torch.relu(self.bound - values) ** 2, batch), batch)
+        lack = torch.relu((self.bound - values) / model.unit) ** 2
+        return self._mean(_real(lack, batch), batch)
 
 
 @dataclass(frozen=True)
 class Sparse(_Weighted):
-    """Few instances add anything: the mean absolute value is penalised."""
+    """Few instances add anything: the mean absolute value, in units, is penalised."""
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
         """The mean over instances, times the weight."""
-        return self._mean(values.abs(), batch)
+        return self._mean((values / model.unit).abs(), batch)
 
 
 @dataclass(frozen=True)
@@ -133,6 +146,18 @@ PRIORS: dict[str, type[_Weighted]] = {
     "sparse": Sparse,
     "consistent": Consistent,
 }
+
+
+def check_priors(priors: Sequence[Prior]) -> None:
+    """Refuse what is not a list of priors."""
+    if isinstance(priors, str | Prior) or not isinstance(priors, Sequence):
+        raise InputError(f"priors are a list, such as [Consistent()], not {priors!r}")
+    for prior in priors:
+        if isinstance(prior, type) or not isinstance(prior, Prior):
+            raise InputError(
+                f"{prior!r} is no prior: give an object such as Consistent(), or one of your own "
+                "with `penalty` and `to_dict`"
+            )
 
 
 def prior_from_dict(values: dict[str, Any]) -> Prior:

@@ -8,6 +8,7 @@ that somebody asks about, that is nearly all of the time, and `compiled` takes n
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from types import ModuleType
 
@@ -36,11 +37,16 @@ def are_compiled(state: Tensor) -> bool:
 
 @cache
 def _compiled() -> ModuleType | None:
-    """None where numba is not installed (extra `compiled`)."""
+    """None where numba is not installed (extra `compiled`), or does not fit what else is."""
     try:
         from capnets.nn.steps import compiled
-    except ModuleNotFoundError as error:
-        if error.name != "numba":
-            raise
+    except ImportError as error:
+        if error.name != "numba" or not isinstance(error, ModuleNotFoundError):
+            warnings.warn(
+                f"numba is installed, but cannot be imported ({error}): recurrent networks are "
+                "slower without it; upgrade it, or remove it",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return None
     return compiled
