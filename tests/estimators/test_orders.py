@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from capnets.errors import InputError
+from capnets.estimators.runs import train_run
 from capnets.tables import Columns
 from capnets.training.priors import Sparse
 from ragged import QUICK, frame_of
@@ -115,3 +116,11 @@ def test_added_values_follow_their_rows(case, model):
     turned = np.split(estimator.added_values([x[::-1] for x in X]), ends)
     for here, there in zip(values, turned, strict=True):
         np.testing.assert_allclose(here, there[::-1], atol=1e-4)
+
+
+def test_what_cannot_be_sorted_by_leaves_nothing_behind(case, tmp_path):
+    kind, X, y = case
+    estimator = kind(columns=Columns(set="set", target="y"), sort=99, **QUICK)
+    with pytest.raises(InputError, match="feature 99 does not exist"):
+        train_run(tmp_path / "run", frame_of(X, y), estimator)
+    assert not (tmp_path / "run").exists()

@@ -70,6 +70,7 @@ def train_run(
             sets = estimator._plan(given, None)
         about = {"source": str(X) if isinstance(X, str | Path) else type(X).__name__}
         config = estimator._config(**about, sets=len(sets), test_share=test_share)
+        config.model.build(config.seed)  # what cannot be built is refused before there is a folder
         run = Run.create(folder, config, resume=resume, force=force)
         with run.lock():
             if run.finished:
