@@ -53,9 +53,9 @@ def test_full_scale_runs_are_counted():
     main, larger, fewer, varying = 10 * 6 * 3, 10 * 3 * 3, 10 * 9 * 3, 6 * 4 * 3
     without_abs, prior, examples, grid = 3 * 4 * 3, 3, 3 * 4, 486
     printed = main + larger + fewer + varying + without_abs + prior + examples + grid
-    # Two sources, of which one is in the main table; the baseline has no seeds.
-    documents = (2 * 10 - 10) * 3 + 2
-    ours = len(BEYOND) * (7 + 3 + 4) * 3  # main and the other documents, larger, varying
+    # Two sources, of which one is in the main table; signed values; the baseline has no seeds.
+    documents = (2 * 10 - 10 + 2 * 3) * 3 + 2
+    ours = len(BEYOND) * (7 + 2 + 3 + 4) * 3  # main, documents, signed values, larger, varying
     shapes = 10 + len(BEYOND)
     assert kinds == {"run": printed + documents + ours, "labels": 11, "shape": shapes}
     assert printed == 1149
