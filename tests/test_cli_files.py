@@ -166,12 +166,14 @@ def test_documents(tmp_path):
 
 
 def test_orders_and_priors(table, tmp_path):
-    run = tmp_path / "run"
-    capnets("train", table, *COLUMNS, *QUICK, "--sort", "worth", "--consistent", 0.5, "-o", run)
+    run, other = tmp_path / "run", tmp_path / "other"
+    capnets("train", table, *COLUMNS, *QUICK, "--sort", "worth", "-o", run)
     config = json.loads((run / "config.json").read_text())
     assert (config["model"]["order"], config["data"]["orders"]) == ("worth", 1)
-    assert config["priors"] == [{"kind": "consistent", "weight": 0.5}]
     capnets("export", run, "--onnx", tmp_path / "graphs")
+    capnets("train", table, *COLUMNS, *QUICK, "--consistent", 0.5, "-o", other)
+    config = json.loads((other / "config.json").read_text())
+    assert config["priors"] == [{"kind": "consistent", "weight": 0.5}]
     message = capnets(
         "train", table, *COLUMNS, *QUICK, "--sort", "prise", "-o", run, "--force", code=2
     )
