@@ -1,0 +1,42 @@
+"""Graph pieces of the set networks: raw instances in, amounts in the unit of the label out.
+
+One file per network, as in `capnets.models`; `base` says what each of them has to offer.
+"""
+
+from capnets.export.networks import (
+    attention,
+    capacity,
+    deep_sets,
+    ensemble,
+    potential,
+    recurrent,
+    set_transformer,
+    sorted,
+)
+from capnets.export.networks.base import (
+    Memory,
+    added_values,
+    advance,
+    memory,
+    prediction,
+    predicts_apart,
+    streams,
+)
+
+__all__ = [
+    "Memory",
+    "added_values",
+    "advance",
+    "attention",
+    "capacity",
+    "deep_sets",
+    "ensemble",
+    "memory",
+    "potential",
+    "prediction",
+    "predicts_apart",
+    "recurrent",
+    "set_transformer",
+    "sorted",
+    "streams",
+]

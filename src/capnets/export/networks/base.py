@@ -1,0 +1,145 @@
+"""What every network's graph offers, and what all of them share.
+
+`prediction` gives sets x outputs, `added_values` sets x size x outputs, where what stands behind
+the end of a set is not used; `advance` goes on from what was remembered. A network that reads sets
+as a whole registers `predict`, in its own unit, and `predict_prefixes` where a loop over prefixes
+would be slow. One that reads step by step registers `advance` and `memory`, and `prediction` where
+that is more quickly known than as the sum of added values.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import NamedTuple
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.export.graph import Edge, Graph
+from capnets.export.layers import layer
+from capnets.export.rows import Rows
+from capnets.models.base import SetModel, SteppingModel
+
+__all__ = [
+    "Memory",
+    "added_values",
+    "advance",
+    "memory",
+    "predict",
+    "predict_prefixes",
+    "prediction",
+    "predicts_apart",
+    "read",
+    "scaled",
+    "streams",
+]
+
+
+class Memory(NamedTuple):
+    """What a network remembers between two calls: how many numbers, and their type."""
+
+    features: int
+    dtype: type[np.generic]
+
+
+@singledispatch
+def prediction(model: SetModel, g: Graph, x: Rows) -> Edge:
+    """The predictions of whole sets."""
+    return scaled(model, g, predict(model, g, read(model, g, x)))
+
+
+@singledispatch
+def added_values(model: SetModel, g: Graph, x: Rows) -> Edge:
+    """What each instance adds to those before it: differences of the predictions of prefixes."""
+    prefixes = scaled(model, g, predict_prefixes(model, g, read(model, g, x)))
+    # Padding by 1 in front and by -1 behind moves everything back by one, and a 0 to the front.
+    return g.add("Sub", prefixes, g.add("Pad", prefixes, g.integers(0, 1, 0, 0, -1, 0)))
+
+
+# Networks that read sets as a whole, in their own unit -------------------------------------------
+
+
+@singledispatch
+def predict(model: SetModel, g: Graph, x: Rows) -> Edge:
+    """The predictions of whole sets from what `read` gives, in the unit of the network."""
+    raise InputError(
+        f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
+        "write one and register it with `capnets.export.networks.prediction.register`"
+    )
+
+
+@singledispatch
+def predict_prefixes(model: SetModel, g: Graph, x: Rows) -> Edge:
+    """The predictions of all prefixes, sets x size x outputs: a loop over their lengths.
+
+    What stands at and behind the end of a set needs no mask: it is in no shorter prefix.
+    """
+    sets, body = x.padded(g), Graph(parent=g)
+    counter = body.fresh("counter")
+    length = body.add("Add", counter, body.integers(1))
+    prefix = body.add("Slice", sets, body.integers(0), length, body.integers(1))
+    result = predict(model, body, Rows.of(body, prefix))
+    return g.add("Transpose", g.loop(x.count(g), body, counter, result), perm=[1, 0, 2])
+
+
+# Networks that read step by step ----------------------------------------------------------------
+
+
+@singledispatch
+def streams(model: SetModel) -> bool:
+    """Whether a network can read a set piece by piece."""
+    return isinstance(model, SteppingModel)
+
+
+@singledispatch
+def predicts_apart(model: SetModel) -> bool:
+    """Whether predictions cost less without added values."""
+    as_sums = prediction.dispatch(SteppingModel)
+    return not streams(model) or prediction.dispatch(type(model)) is not as_sums
+
+
+@singledispatch
+def memory(model: SetModel) -> Memory:
+    """What `advance` takes and gives as a state."""
+    raise InputError(f"a network of type {type(model).__name__} remembers nothing between calls")
+
+
+@memory.register(SteppingModel)
+def _(model: SteppingModel) -> Memory:
+    return Memory(model.state_features, np.float32)
+
+
+@singledispatch
+def advance(model: SetModel, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
+    """Added values of the next instances of every set, and what to remember."""
+    raise InputError(
+        f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
+        "write one and register it with `capnets.export.networks.advance.register`"
+    )
+
+
+@added_values.register(SteppingModel)
+def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
+    return advance(model, g, x, None)[0]
+
+
+@prediction.register(SteppingModel)
+def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
+    values = Rows.of(g, added_values(model, g, x), x.mask).blank(g)
+    return g.add("ReduceSum", values.padded(g), g.integers(1), keepdims=0)
+
+
+# Shared -----------------------------------------------------------------------------------------
+
+
+def read(model: SetModel, g: Graph, x: Rows) -> Rows:
+    """The instances as the network's inputs make them, with nothing harmful behind a set's end."""
+    features = x.become(layer(model.inputs, g, x.edge))
+    # What is behind the end of a set comes after all that counts in an additive network. In others
+    # it gets a weight of 0, which does not help against NaN.
+    return features if model.additive else features.blank(g)
+
+
+def scaled(model: SetModel, g: Graph, values: Edge) -> Edge:
+    """From the unit of the network to that of the label."""
+    return g.add("Mul", values, g.constant(model.unit))
