@@ -211,6 +211,55 @@ class Causal(Cell):
         return z, e.new_zeros(sets, 1)
 
 
+class Linear(Cell):
+    """A linear recurrence (minGRU): h_i = (1 - u_i) h_(i-1) + u_i n_i; u and n see e_i alone.
+
+    So all states are known at once: h_i is a sum over j <= i of what is left of u_j n_j.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_features, self.state_features = HIDDEN, HIDDEN
+        self.out_features = 2 * HIDDEN
+        self.update, self.new = nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, HIDDEN)
+
+    def forward(self, e: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """As in `Cell`."""
+        size = e.shape[1]
+        u = self.update(e)
+        kept = nn.functional.logsigmoid(-u).cumsum(1)  # log of the product of all 1 - u so far
+        left = kept[:, :, None] - kept[:, None]
+        later = torch.ones(size, size, dtype=torch.bool).triu(1)[..., None]
+        left = left.masked_fill(later, -torch.inf).exp()
+        h = torch.einsum("sijd,sjd->sid", left, u.sigmoid() * self.new(e))
+        before = torch.cat([torch.zeros_like(h[:, :1]), h[:, :-1]], dim=1)
+        return torch.cat([e, before], dim=2), h[:, -1]
+
+    def draw_weights(self, generator: torch.Generator) -> None:
+        """Memories of one up to nine instances, as the recurrent cells begin."""
+        for layer in (self.update, self.new):
+            nn.init.xavier_normal_(layer.weight, generator=generator)
+            nn.init.zeros_(layer.bias)
+        self.update.bias.data.uniform_(1, 9, generator=generator).log_().neg_()
+
+
+class Normalised(Cell):
+    """A cell whose states are brought to mean 0 and deviation 1, each on its own."""
+
+    ordered = False
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__()
+        self.in_features, self.state_features = cell.in_features, cell.state_features
+        self.out_features = cell.out_features
+        self.cell, self.norm = cell, nn.LayerNorm(cell.out_features)
+
+    def forward(self, e: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """As in `Cell`."""
+        z, state = self.cell(e, state)
+        return self.norm(z), state
+
+
 class Layers(Cell):
     """Two cells, the second reading what a layer makes of the first's states."""
 
@@ -240,6 +289,7 @@ FORMS: dict[str, Callable[[], Cell]] = {
     "kinds-only-gated": lambda: Parts(summand=soft_kinds, raw=False),
     "kinds-only-gated-2": lambda: Parts(summand=soft_kinds, raw=False, scale=2.0),
     "kinds-only-gated-64": lambda: Parts(summand=soft_kinds, raw=False, width=64),
+    "kinds-only-gated-64-norm": lambda: Normalised(FORMS["kinds-only-gated-64"]()),
     "kinds-soft-gated": lambda: Parts(summand=soft_kinds, gate=soft_kinds),
     "kinds-gated-16": lambda: Parts(summand=soft_kinds, width=16),
     "kinds-gated-64": lambda: Parts(summand=soft_kinds, width=64),
@@ -260,6 +310,8 @@ FORMS: dict[str, Callable[[], Cell]] = {
     "quiet-open-lstm": QuietOpen,
     "linear-attention": LinearAttention,
     "causal": Causal,
+    "linear": Linear,
+    "linear-two-layers": lambda: Layers(Linear(), Linear()),
     "two-layers": lambda: Layers(Parts(scale=0.4), Parts(scale=0.4)),
 }
 

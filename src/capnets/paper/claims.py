@@ -221,6 +221,13 @@ CLAIMS: tuple[tuple[str, str, str, str, Cases], ...] = (
         partial(_counterpart, "main-mean", IMAGE_TASKS),
     ),
     (
+        "counterpart-median",
+        "main-median",
+        "The same by the medians of the runs, which one lucky or unlucky run does not move.",
+        "three pairs, five image tasks",
+        partial(_counterpart, "main-median", IMAGE_TASKS),
+    ),
+    (
         "best",
         "main-mean",
         "The best capacity network predicts better than the best of the seven other networks.",
