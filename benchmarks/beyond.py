@@ -37,6 +37,7 @@ TASKS = {
     "US+S": "unique-sum-synergy", "TriC": "triangular-count",
 }  # fmt: skip
 NETWORKS = ("c-rnn", "c-lstm", "c-gru", "c-deepset", "c-potential")
+COUNTERPARTS = ("rnn", "lstm", "gru", "deepset")
 SIZES = (10, 20, 30, 40)
 VARYING = (6, 8, 10, 12, 14)
 COLORS = {
@@ -44,7 +45,7 @@ COLORS = {
     "gru": "#be185d", "deepset": "#6b7280",
 }  # fmt: skip
 
-#: Forms of benchmarks/forms.py that see the predecessors as a set.
+#: Forms of benchmarks/forms.py without a loop over instances.
 CONTEXTS = {name for name in FORMS if not name.startswith(("keeping", "open", "quiet", "far"))}
 
 Records = list[dict[str, Any]]
@@ -125,7 +126,7 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
 def predictions(records: Records, protocol: str) -> str:
     """Test errors of the capacity networks, and the paper's best."""
     rows = []
-    for model in (*NETWORKS, "rnn", "lstm", "gru", "deepset"):
+    for model in (*NETWORKS, *COUNTERPARTS):
         rows.append([MODELS[model].label])
         rows[-1] += [number(found(records, model, t), protocol, "mse") for t in TASKS]
     if protocol == "shared":
@@ -149,9 +150,10 @@ def added_values(records: Records) -> str:
 def larger_sets(records: Records) -> str:
     """WTri by the number of instances."""
     rows = []
-    for model in ("deepset", "gru", "c-gru", "c-deepset", "c-potential"):
-        rows.append([MODELS[model].label])
-        rows[-1] += [number(found(records, model, "WTri", n), "shared", "mse") for n in SIZES]
+    for model in (*NETWORKS, *COUNTERPARTS):
+        some = [found(records, model, "WTri", n) for n in SIZES]
+        if any(some[1:]):
+            rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
     best = [min(row[n] for row in LARGER_SETS.values()) for n in SIZES]
     rows.append(["the paper's best", *(f"{b:g}" for b in best)])
     return markdown(["WTri, test MSE", *(f"{n} instances" for n in SIZES)], rows)
@@ -161,7 +163,7 @@ def varying_sizes(records: Records) -> str:
     """Sets of 6 to 14 instances."""
     tasks = [t for t in TASKS if t != "UC"]
     rows = []
-    for model in ("gru", *NETWORKS[2:]):
+    for model in (*NETWORKS, *COUNTERPARTS[:3]):
         some = [found(records, model, t, *VARYING) for t in tasks]
         rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
     best = [min(row[t] for row in VARYING_MEAN.values()) for t in tasks]

@@ -58,8 +58,8 @@ def _(module: MonotoneLinear, g: Graph, x: Edge) -> Edge:
 
 @layer.register(Bend)
 def _(module: Bend, g: Graph, x: Edge) -> Edge:
-    at = g.constant(module.at)
-    return g.add("Concat", g.add("Min", x, at), g.add("Relu", g.add("Sub", x, at)), axis=-1)
+    below = g.add("Min", x, g.constant(module.at))
+    return g.add("Concat", below, g.add("Sub", x, below), axis=-1)
 
 
 @layer.register(nn.ReLU)
