@@ -146,7 +146,7 @@ def train(
     ] = 1.0,
     consistent: Annotated[
         float | None,
-        typer.Option(min=0, help="Prior: exchanged neighbours add the same; its weight, say 1."),
+        typer.Option(min=0, help="Prior: exchanged neighbours add the same; its weight, say 10."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of start weights, orders and sets.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the network's arithmetic.")] = 1,
