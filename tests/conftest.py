@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+# Networks here are small, and several tests run at once: with more threads than cores, threads
+# spend their time waiting for each other. Processes that tests start inherit it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 NEEDS = {"data", "browser"}
 CHROMIUM = next(
     filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None
