@@ -23,7 +23,8 @@ BATCHES = (100, 250, 1000)
 HEAD = """\
 # Benchmarks
 
-Drawn by `make bench` from the lines of `speed.jsonl`, `stream.jsonl` and `ingest.jsonl` (the newest run of each).
+Drawn by `make bench` from the lines of `speed.jsonl`, `stream.jsonl` and `ingest.jsonl` (the newest
+run of each).
 Microseconds of processor time, one thread, median over rounds in which everything takes turns:
 ratios within one run are what counts, since other processes slow all of it down. Sets have ten
 instances of 64 features, networks 32 hidden dimensions and the paper's encoder and decoder;

@@ -160,7 +160,10 @@ def train(
     """Train a network on a task or a file; stop it at any time and go on with --resume."""
     import torch
 
+    from capnets.memory import keep_freed
+
     torch.set_num_threads(threads)
+    keep_freed()
     changes: dict[str, Any] = {"batch_size": batch_size, "patience": patience, "orders": orders}
     changes = {name: value for name, value in changes.items() if value is not None}
     if learning_rate is not None:  # None in a recipe: look for one

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from capnets.errors import InputError
+from capnets.memory import keep_freed
 from capnets.paper.cells import Choice
 from capnets.paper.results import Record
 
@@ -181,6 +182,7 @@ def _serve(line: Connection, runs: Path) -> None:
     # Ctrl-C reaches every process of the terminal; the runner alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    keep_freed()
     while True:
         try:
             choice = line.recv()
