@@ -1,10 +1,13 @@
 """The same sweep on a Dask cluster of real processes."""
 
+import gc
 import json
 import os
 import signal
 import socket
+import threading
 import time
+import warnings
 from contextlib import closing
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from threading import Thread
@@ -18,6 +21,18 @@ from capnets.paper.runner import reproduce
 from capnets.paper.workers import Progressed
 from paper.processes import settled, started, until
 from paper.sweep import PLAN
+
+
+@pytest.fixture(autouse=True)
+def leftovers():
+    """Dask leaves connections open that it gave up on; a later test must not be blamed for them."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
