@@ -40,25 +40,15 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     done = {of(line) for line in recorded(RECORDS)}
-    models = {name for pair in PAIRS.items() for name in pair}
     found = groups()
     for task in TASKS:
-        runs = [
-            (model, run) for model in sorted(models) for run in found.get((model, task, SIZE), [])
-        ]
-        missing = [
-            (choice, run)
-            for model, run in runs
-            if of(
-                choice := {
-                    "model": model,
-                    "task": task,
-                    "seed": run.config.seed,
-                    "sets": given.sets,
-                }
-            )
-            not in done
-        ]
+        missing = []
+        for model in (*PAIRS, *PAIRS.values()):
+            for run in found.get((model, task, SIZE), []):
+                seed = run.config.seed
+                choice = {"model": model, "task": task, "seed": seed, "sets": given.sets}
+                if of(choice) not in done:
+                    missing.append((choice, run))
         if missing:
             measure(missing, task_of(missing[0][1], test_sets=given.sets, seed=SEED))
     table([line for line in recorded(RECORDS) if line["sets"] == given.sets])
