@@ -13,7 +13,7 @@ from capnets.paper.names import BEYOND, MODELS
 from capnets.paper.published import effectiveness as published
 from capnets.paper.published import interpretability
 from capnets.paper.results import Record
-from capnets.paper.scales import find_scale
+from capnets.paper.scales import every_scale, find_scale
 from capnets.paper.tables import TABLES
 from capnets.report.paper.texts import case_count, progress_of
 
@@ -196,8 +196,44 @@ def test_the_largest_scale_with_records_is_shown():
     assert tables["main-mean"].scale.name == "small"
     assert tables["main-mean"].ours("c-gru", "US") == 9.0
     assert compare(found(low, high), protocol="shared").tables["main-mean"].scale.name == "full"
-    full_only = compare(found(low, high), protocol="shared", scale=find_scale("small"))
+    full_only = compare(found(low, high), protocol="shared", scales=[find_scale("small")])
     assert full_only.tables["main-mean"].ours("c-gru", "US") == 9.0
+
+
+def test_a_table_is_of_one_recipe():
+    muon, fast = (find_scale("full", recipe=name) for name in ("muon", "fast"))
+    cells = [*(fast.cell(m, "US") for m in ("c-gru", "gru")), muon.cell("c-gru", "US")]
+    records = with_errors(cells, (3.0, 2.0, 1.0))
+    table = compare(records, protocol="shared").tables["main-mean"]
+    assert (table.scale.recipe, table.done) == ("muon", 1)
+    assert (table.ours("c-gru", "US"), table.ours("gru", "US")) == (1.0, None)
+    assert "recipe muon" in progress_of(table)
+    assert claims(records)["counterpart"].ours == Count(0, 0)
+    asked = compare(records, protocol="shared", scales=every_scale("fast")).tables["main-mean"]
+    assert (asked.scale.recipe, asked.done) == ("fast", 2)
+
+
+def test_what_was_only_done_with_an_earlier_recipe_is_shown():
+    muon, fast = (find_scale("full", recipe=name) for name in ("muon", "fast"))
+    larger = replace(fast.cell("c-gru", "WTri"), sizes=(40,))
+    cells = [larger, fast.cell("c-gru", "WTri"), muon.cell("c-gru", "WTri")]
+    tables = compare(with_errors(cells, (9.0, 3.0, 1.0)), protocol="shared").tables
+    assert tables["main-mean"].ours("c-gru", "WTri") == 1.0
+    assert tables["larger-sets"].scale.recipe == "fast"
+    # Its smallest sets are those of the main table, trained as the larger ones were.
+    assert tables["larger-sets"].ours("c-gru", "10") == 3.0
+    assert tables["larger-sets"].ours("c-gru", "40") == 9.0
+
+
+def test_no_claim_compares_recipes():
+    muon, fast = (find_scale("full", recipe=name) for name in ("muon", "fast"))
+    signed = replace(fast.cell("c-gru", "US"), activation="identity")
+    records = with_errors([signed, muon.cell("c-gru", "US")], (1.0, 2.0))
+    assert claims(records)["without-abs"].ours == Count(0, 0)
+    # Beside the main table as it was trained then, whatever the main table shows now.
+    both = records | with_errors([fast.cell("c-gru", "US")], (3.0,))
+    assert compare(both, protocol="shared").tables["main-mean"].scale.recipe == "muon"
+    assert claims(both)["without-abs"].ours == Count(1, 1)
 
 
 def test_claims_say_what_they_rest_on():
@@ -279,8 +315,8 @@ def test_missing_seeds_are_told():
     table = compare(one, protocol="shared").tables["main-mean"]
     assert (table.by_place["c-gru", "US"].done, table.by_place["c-gru", "US"].wanted) == (1, 3)
     assert progress_of(table) == (
-        "1 of 60 entries run (scale full), 1 of them with fewer than 3 seeds. Of networks that the "
-        "paper does not have: 0 of 12 entries."
+        "1 of 60 entries run (scale full, recipe muon), 1 of them with fewer than 3 seeds. Of "
+        "networks that the paper does not have: 0 of 12 entries."
     )
     other = with_errors([replace(FULL.cell("c-gru", "US"), seed=9)], [1.0])
     table = compare(one | other, protocol="shared").tables["main-mean"]

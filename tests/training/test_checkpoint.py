@@ -60,6 +60,7 @@ class TestResume:
             ({"inputs": "standardize", "dropout": 0.3}, replace(HOW, weight_decay=0.01)),
             ({}, replace(HOW, learning_rate=None, reshuffle=False)),
             ({}, replace(HOW, rehearse=2)),
+            ({}, replace(HOW, optimizer="muon")),
         ],
     )
     @pytest.mark.parametrize("epochs", [1, 3, 4])

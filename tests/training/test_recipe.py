@@ -42,6 +42,7 @@ class TestRecord:
             ({"clip": 0.0}, "clip must be above 0"),
             ({"patience": 0}, "patience must be above 0"),
             ({"schedule": "one-cyle"}, "unknown schedule 'one-cyle': did you mean 'one-cycle'"),
+            ({"optimizer": "mune"}, "unknown optimizer 'mune': did you mean 'muon'"),
             ({"start": "wied"}, "unknown start 'wied': did you mean 'wide'"),
         ],
     )

@@ -24,16 +24,24 @@ def report(
             show_default="of each table the largest begun",
         ),
     ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="Show all tables with this recipe: muon or fast.",
+            show_default="of each table the first begun",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write the paper's tables with ours: one HTML page, Markdown, LaTeX and JSON."""
     from capnets.paper.results import Results
-    from capnets.paper.scales import find_scale
+    from capnets.paper.scales import every_scale, find_scale
     from capnets.report.paper import summarise, write_report
     from capnets.report.paper.texts import case_count
 
-    at = None if scale is None else find_scale(scale)
-    summary = summarise(*(Results(folder).read() for folder in results), scale=at)
+    size = None if scale is None else find_scale(scale)
+    scales = [s for s in every_scale(recipe) if size is None or s.name == size.name]
+    summary = summarise(*(Results(folder).read() for folder in results), scales=scales)
     paths = write_report(summary, out or results[0] / "report")
     if as_json:
         # Of all that is said, what the table below says; everything is in report.json.

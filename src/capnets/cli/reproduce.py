@@ -40,6 +40,10 @@ def reproduce(
     ] = None,
     models: Names = None,
     tasks: Names = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(help="How networks are trained: muon or fast.", show_default="muon"),
+    ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="These instead of the scale's, with commas between.")
     ] = None,
@@ -49,13 +53,14 @@ def reproduce(
 ) -> None:
     """Run what stands behind the paper's tables; stop at any time, the same command goes on."""
     from capnets.paper.plan import make_plan
+    from capnets.paper.scales import find_scale
 
     if not tables:
         _list_tables(as_json=as_json)
         return
     plan = make_plan(
         _names("tables", ",".join(tables)),
-        scale=scale,
+        scale=find_scale(scale, recipe=recipe),
         models=None if models is None else _names("--models", models),
         tasks=None if tasks is None else _names("--tasks", tasks),
         seeds=None if seeds is None else _numbers("--seeds", seeds),

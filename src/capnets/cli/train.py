@@ -106,8 +106,8 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help="fast, large, medium, small, tiny, or paper.",
-            show_default="fast; for files and documents by their number",
+            help="muon, fast, large, medium, small, tiny, or paper.",
+            show_default="muon; for files and documents by their number",
         ),
     ] = None,
     n_epochs: Annotated[

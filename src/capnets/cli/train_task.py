@@ -53,7 +53,7 @@ def train_images(
     spec = ModelSpec.from_dict(
         {"activation": "abs", **_said(network), "inputs": "pictures" if pictures else "none"}
     )
-    _train(task, spec, _recipe(recipe or "fast", changes), priors=priors, **how)
+    _train(task, spec, _recipe(recipe or "muon", changes), priors=priors, **how)
 
 
 def train_documents(

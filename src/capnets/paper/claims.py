@@ -196,10 +196,9 @@ def _growth(
 
 
 def _without_abs(comparison: Comparison, read: Reader) -> list[Case | None]:
-    without, main = comparison.tables["without-abs"], comparison.tables["main-mean"]
+    without = comparison.tables["without-abs"]
+    main = comparison.at("main-mean", without.scale)  # networks that were trained alike
     places = [(model, task) for model in CAPACITY for task in without.columns]
-    if without.scale.name != main.scale.name and read is Compared.found:
-        return [None] * len(places)  # networks of different sizes of experiment say nothing
     return [lower(read(without, *place), read(main, *place)) for place in places]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import isnan
 from statistics import pstdev
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from capnets.errors import InputError
 from capnets.paper.cells import Cell, Choice
 from capnets.paper.results import Record
-from capnets.paper.scales import SCALES, Scale
+from capnets.paper.scales import Scale, every_scale
 from capnets.paper.tables import TABLES, Entry, Table
 
 __all__ = ["Compared", "Comparison", "Number", "Shown", "compare"]
@@ -166,39 +166,62 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All tables under one protocol, by name."""
+    """All tables under one protocol, by name, each at its own scale."""
 
     protocol: str
     tables: Mapping[str, Compared]
+    records: Mapping[str, Record] = field(repr=False)
+
+    def at(self, name: str, scale: Scale) -> Compared:
+        """A table at the scale of another one, for what compares the two."""
+        if self.tables[name].scale == scale:
+            return self.tables[name]
+        entries = _entries(TABLES[name], scale, _seeds(self.records), self.records)
+        return _compared(TABLES[name], scale, entries, self.records, self.protocol)
 
 
 def compare(
-    records: Mapping[str, Record], *, protocol: str, scale: Scale | None = None
+    records: Mapping[str, Record], *, protocol: str, scales: Sequence[Scale] = ()
 ) -> Comparison:
-    """Every table of the paper beside what was found, each at one scale.
+    """Every table of the paper beside what was found, each at one scale, with one recipe.
 
     All seeds count that were run, also those that the scale does not ask for.
 
     Parameters
     ----------
-    scale
-        The scale of all tables; None: of each the largest that was begun.
+    scales
+        What a table may be shown at; it is the first that was begun. By default all there are, the
+        largest first.
     """
+    scales = scales or every_scale()
     if not records:
         raise InputError("there are no records to compare with the paper; run something first")
-    cells = [record.choice for record in records.values() if isinstance(record.choice, Cell)]
-    seeds = tuple(sorted({cell.seed for cell in cells}))
-    scales = sorted([scale] if scale else SCALES.values(), key=lambda s: -s.sets)
+    seeds = _seeds(records)
     main = [_keys(_entries(TABLES["main-mean"], scale, seeds, records)) for scale in scales]
     compared = {}
     for table in TABLES.values():
-        at, entries = _largest_begun(table, scales, main, seeds, records)
-        shown = tuple(_show(entry, table, at, records, protocol) for entry in entries)
-        compared[table.name] = Compared(table, at, protocol, shown)
-    return Comparison(protocol, compared)
+        at, entries = _first_begun(table, scales, main, seeds, records)
+        compared[table.name] = _compared(table, at, entries, records, protocol)
+    return Comparison(protocol, compared, records)
 
 
-def _largest_begun(
+def _seeds(records: Mapping[str, Record]) -> tuple[int, ...]:
+    cells = [record.choice for record in records.values() if isinstance(record.choice, Cell)]
+    return tuple(sorted({cell.seed for cell in cells}))
+
+
+def _compared(
+    table: Table,
+    scale: Scale,
+    entries: Iterable[Entry],
+    records: Mapping[str, Record],
+    protocol: str,
+) -> Compared:
+    shown = tuple(_show(entry, table, scale, records, protocol) for entry in entries)
+    return Compared(table, scale, protocol, shown)
+
+
+def _first_begun(
     table: Table,
     scales: Sequence[Scale],
     main: Sequence[set[str]],
@@ -208,7 +231,8 @@ def _largest_begun(
     """A scale is begun by a result that is this table's and this scale's alone.
 
     What a table shares with the main table, or one scale with another (documents are the same at
-    every scale), would hide a smaller experiment that was done completely; and so would a failure.
+    every scale and with every recipe), would hide a smaller experiment that was done completely;
+    and so would a failure.
     """
     at = [(scale, _entries(table, scale, seeds, records)) for scale in scales]
     keys = [_keys(entries) for _, entries in at]

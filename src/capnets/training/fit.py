@@ -21,6 +21,7 @@ from capnets.nn import masked
 from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.losses import LOSSES, Loss, mean
+from capnets.training.muon import make_optimizer
 from capnets.training.priors import Prior, check_priors
 from capnets.training.rate import find_rate
 from capnets.training.recipe import Recipe
@@ -112,9 +113,7 @@ def fit(
         highest, history, best = saved.about["highest"], saved.history, saved.best
         rehearsal.errors = saved.errors
 
-    optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-        model.parameters(), lr=highest, weight_decay=recipe.weight_decay, fused=True
-    )
+    optimizer = make_optimizer(model, recipe, rate=highest)
     if saved is not None:
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": saved.optimizer["state"], "param_groups": groups})

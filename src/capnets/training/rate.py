@@ -9,6 +9,7 @@ import torch
 from capnets.batches import Batches
 from capnets.models.base import SetModel
 from capnets.training.losses import Loss
+from capnets.training.muon import make_optimizer
 from capnets.training.recipe import Recipe
 
 __all__ = ["find_rate"]
@@ -31,7 +32,7 @@ def _lowest(
     trial: SetModel, data: Batches, loss: Loss, recipe: Recipe, *, seed: int, steps: int
 ) -> float:
     lowest, highest = 1e-5, 0.3
-    optimizer = torch.optim.AdamW(trial.parameters(), weight_decay=recipe.weight_decay)
+    optimizer = make_optimizer(trial, recipe, rate=lowest)
     shuffle = torch.Generator().manual_seed(seed)
     smoothed, best, found = 0.0, float("inf"), lowest
     number = 0

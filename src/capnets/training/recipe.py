@@ -32,6 +32,8 @@ class Recipe(Record):
         The largest norm of the gradient; None leaves it alone.
     start
         Start weights: `torch`, as torch draws them, or `wide` (see `capnets.training.start`).
+    optimizer
+        `adamw`, or `muon` for all matrices (see `capnets.training.muon`).
     weight_decay
         Decoupled, as in AdamW.
     scale
@@ -56,6 +58,7 @@ class Recipe(Record):
     warmup: float = 0.1
     clip: float | None = 1.0
     start: str = "wide"
+    optimizer: str = "adamw"
     weight_decay: float = 0.0
     scale: bool = True
     reshuffle: bool = True
@@ -67,6 +70,7 @@ class Recipe(Record):
         for name, choices in (
             ("schedule", SCHEDULES),
             ("start", STARTS),
+            ("optimizer", OPTIMIZERS),
         ):
             if getattr(self, name) not in choices:
                 raise unknown(name, getattr(self, name), choices)
@@ -88,6 +92,7 @@ def _one_cycle(t: float, warmup: float) -> float:
 
 
 STARTS = ("torch", "wide")
+OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = {"constant": lambda t, warmup: 1.0, "one-cycle": _one_cycle}
 
 RECIPES: dict[str, Recipe] = {
@@ -102,7 +107,9 @@ RECIPES: dict[str, Recipe] = {
     ),
     # For labels that are computed: what is left to learn in the end is a few instances.
     "fast": Recipe(rehearse=30),
-    # The same for labels that were measured, or given by people.
+    # The same with steps that learn what is rare as soon as what is common.
+    "muon": Recipe(rehearse=30, optimizer="muon"),
+    # The first of them for labels that were measured, or given by people.
     "large": Recipe(),
     # For tens of sets: more epochs, because an epoch is only a step or two.
     "tiny": Recipe(epochs=120, batch_size=32, learning_rate=4e-3, start="torch", weight_decay=1e-2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -35,7 +35,8 @@ SCALES = (
     "full is the paper’s size, small a tenth of its sets, smoke only shows that everything runs. "
     "Every scale has a results folder of its own; a report on several folders "
     "(capnets report results/full results/small) shows what the first lacks at the scale of the "
-    "second, and never two scales in one table or claim."
+    "second. A table is also of one recipe: muon if it was begun with it, or else fast (--recipe). "
+    "No table and no claim has two scales or two recipes."
 )
 
 
@@ -142,6 +143,7 @@ class Summary:
                     "title": s.shared.table.title,
                     "shows": s.shared.table.shows,
                     "scale": s.shared.scale.name,
+                    "recipe": s.shared.scale.recipe,
                     "remarks": list(s.remarks),
                     "exact": {row: dict(cells) for row, cells in s.shared.table.exact.items()},
                     "shared": [shown.to_dict() for shown in s.shared.shown],
@@ -169,15 +171,15 @@ class Summary:
         }
 
 
-def summarise(*folders: Mapping[str, Record], scale: Scale | None = None) -> Summary:
+def summarise(*folders: Mapping[str, Record], scales: Sequence[Scale] = ()) -> Summary:
     """Everything that a report says on the records of one or several results folders.
 
     What the first lacks, or where it has a failure, the second may fill, and so on.
 
     Parameters
     ----------
-    scale
-        Of all tables; None: of each the largest that was begun.
+    scales
+        What a table may be shown at, as `compare` takes them.
     """
     from capnets.paper.work import current
 
@@ -192,7 +194,7 @@ def summarise(*folders: Mapping[str, Record], scale: Scale | None = None) -> Sum
             f"all {len(every):,} records were made with an earlier recipe or measurement; "
             "`capnets reproduce` makes them again"
         )
-    shared, held_out = (compare(records, protocol=p, scale=scale) for p in PROTOCOLS)
+    shared, held_out = (compare(records, protocol=p, scales=scales) for p in PROTOCOLS)
     runs = [record for record in records.values() if isinstance(record.choice, Cell)]
     return Summary(
         sections=_sections(shared, held_out),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from capnets.paper.cells import Cell
 from capnets.paper.claims import Claim
 from capnets.paper.compare import Compared, Shown
 from capnets.paper.names import LABELS
@@ -110,6 +111,8 @@ def progress_of(compared: Compared) -> str:
         return "Needs the runs of a second seed." if alone else "Failed." if failed else "Not run."
     scale = compared.scale
     sizes = f"scale {scale.name}" + ("" if scale.name == "full" else f", {scale.sets:,} sets")
+    if any(isinstance(choice, Cell) for s in compared.shown for choice in s.entry.needed):
+        sizes += f", recipe {scale.recipe}"
     printed, beyond = compared.printed, compared.beyond
     text = f"{entry_count(printed)} entries run ({sizes}){_fewer(printed, scale)}."
     if beyond:
