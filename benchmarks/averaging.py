@@ -35,6 +35,7 @@ RUNS = ROOT / "results" / "full" / "runs"
 LINES = Path(__file__).with_suffix(".jsonl")
 MODELS = ("c-rnn", "c-lstm", "c-gru", "c-deepset", "c-potential", "rnn", "lstm", "gru", "deepset")
 ORDERS = 8
+KEY = ("model", "task", "recipe", "size")
 
 
 def main() -> None:
@@ -44,11 +45,12 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", default=["UC", "US", "WTri", "US+S", "TriC"])
     given = parser.parse_args()
     torch.set_num_threads(1)
-    lines = {(x["model"], x["task"], x["size"]): x for x in known()}
-    for (model, task, size), runs in sorted(groups().items()):
-        if model in given.models and task in given.tasks:
-            lines[model, task, size] = {"model": model, "task": task, "size": size} | averaged(runs)
-            print(lines[model, task, size], flush=True)
+    lines = {tuple(x[k] for k in KEY): x for x in known()}
+    for key, runs in sorted(groups().items()):
+        what = dict(zip(KEY, key, strict=True))
+        if what["model"] in given.models and what["task"] in given.tasks:
+            lines[key] = what | averaged(runs)
+            print(lines[key], flush=True)
     write_text(LINES, "".join(json.dumps(lines[key]) + "\n" for key in sorted(lines)))
 
 
@@ -57,10 +59,10 @@ def known() -> list[dict[str, Any]]:
     return [json.loads(x) for x in LINES.read_text().splitlines()] if LINES.exists() else []
 
 
-def groups() -> dict[tuple[str, str, int], list[Run]]:
+def groups() -> dict[tuple[str, str, str, int], list[Run]]:
     """Finished runs with one size of sets, no prior and the paper's network, by what they share."""
     short = {name: key for key, name in TASKS.items()}
-    found: dict[tuple[str, str, int], list[Run]] = {}
+    found: dict[tuple[str, str, str, int], list[Run]] = {}
     for record in current(Results(RUNS.parent).read()).values():
         choice = record.choice.to_dict()
         plain = not choice.get("priors") and choice.get("activation") is None
@@ -70,8 +72,8 @@ def groups() -> dict[tuple[str, str, int], list[Run]]:
             continue
         for folder in RUNS.glob(f"{record.key}-*"):
             if choice["task"] in short and (folder / "weights.safetensors").exists():
-                key = (choice["model"], short[choice["task"]], choice["sizes"][0])
-                found.setdefault(key, []).append(Run(folder))
+                what = choice | {"task": short[choice["task"]], "size": choice["sizes"][0]}
+                found.setdefault(tuple(what[k] for k in KEY), []).append(Run(folder))
     return found
 
 

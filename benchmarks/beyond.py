@@ -28,6 +28,7 @@ from capnets.models import MODELS
 from capnets.paper.published.effectiveness import LARGER_SETS, MAIN_MEAN, VARYING_MEAN
 from capnets.paper.published.interpretability import ADDED_VALUE_ERROR
 from capnets.paper.results import Results
+from capnets.paper.scales import RECIPES
 from capnets.paper.work import current
 
 ROOT = Path(__file__).parents[1]
@@ -38,6 +39,7 @@ TASKS = {
 }  # fmt: skip
 NETWORKS = ("c-rnn", "c-lstm", "c-gru", "c-deepset", "c-potential")
 COUNTERPARTS = ("rnn", "lstm", "gru", "deepset")
+AVERAGED = ("c-gru", "c-deepset")
 SIZES = (10, 20, 30, 40)
 VARYING = (6, 8, 10, 12, 14)
 COLORS = {
@@ -99,7 +101,7 @@ def found(records: Records, model: str, task: str, *sizes: int) -> Records:
     """The records of a network on a task as the paper sets it, all seeds; by default sets of 10."""
     plain = {
         "model": model, "task": TASKS[task], "sizes": list(sizes or (10,)), "sets": 100_000,
-        "hidden": 32, "layers": 3, "recipe": "fast", "epochs": None, "learning_rate": None,
+        "hidden": 32, "layers": 3, "epochs": None, "learning_rate": None,
         "activation": None, "priors": [],
     }  # fmt: skip
     return [
@@ -107,6 +109,15 @@ def found(records: Records, model: str, task: str, *sizes: int) -> Records:
         for r in records
         if not r["failure"] and all(r["choice"].get(k) == v for k, v in plain.items())
     ]
+
+
+def of_recipe(records: Records, task: str, *sizes: int) -> tuple[str, Records]:
+    """The first recipe by which C-DeepSet was trained on such sets, and what was trained by it."""
+    for recipe in RECIPES:
+        some = [record for record in records if record["choice"].get("recipe") == recipe]
+        if found(some, "c-deepset", task, *sizes):
+            return recipe, some
+    raise SystemExit(f"there is no C-DeepSet on {task} {sizes}; run capnets reproduce first")
 
 
 def number(some: Records, protocol: str, measure: str) -> str:
@@ -125,6 +136,7 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
 
 def predictions(records: Records, protocol: str) -> str:
     """Test errors of the capacity networks, and the paper's best."""
+    recipe, records = of_recipe(records, "US")
     rows = []
     for model in (*NETWORKS, *COUNTERPARTS):
         rows.append([MODELS[model].label])
@@ -132,11 +144,12 @@ def predictions(records: Records, protocol: str) -> str:
     if protocol == "shared":
         best = {t: min(row[t] for row in MAIN_MEAN.values()) for t in TASKS}
         rows.append(["the paper's best", *(f"{best[t]:g}" for t in TASKS)])
-    return markdown(["test MSE", *TASKS], rows)
+    return markdown([f"test MSE, {recipe}", *TASKS], rows)
 
 
 def added_values(records: Records) -> str:
     """How far added values are from the exact ones."""
+    recipe, records = of_recipe(records, "US")
     tasks = [t for t in TASKS if t != "UC"]
     rows = []
     for model in NETWORKS:
@@ -144,11 +157,12 @@ def added_values(records: Records) -> str:
         rows[-1] += [number(found(records, model, t), "shared", "added_value_error") for t in tasks]
     best = {t: min(row[t] for row in ADDED_VALUE_ERROR.values()) for t in tasks}
     rows.append(["the paper's best", *(f"{best[t]:g}" for t in tasks)])
-    return markdown(["error of added values", *tasks], rows)
+    return markdown([f"error of added values, {recipe}", *tasks], rows)
 
 
 def larger_sets(records: Records) -> str:
     """WTri by the number of instances."""
+    recipe, records = of_recipe(records, "WTri", SIZES[-1])
     rows = []
     for model in (*NETWORKS, *COUNTERPARTS):
         some = [found(records, model, "WTri", n) for n in SIZES]
@@ -156,11 +170,12 @@ def larger_sets(records: Records) -> str:
             rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
     best = [min(row[n] for row in LARGER_SETS.values()) for n in SIZES]
     rows.append(["the paper's best", *(f"{b:g}" for b in best)])
-    return markdown(["WTri, test MSE", *(f"{n} instances" for n in SIZES)], rows)
+    return markdown([f"WTri, test MSE, {recipe}", *(f"{n} instances" for n in SIZES)], rows)
 
 
 def varying_sizes(records: Records) -> str:
     """Sets of 6 to 14 instances."""
+    recipe, records = of_recipe(records, "US", *VARYING)
     tasks = [t for t in TASKS if t != "UC"]
     rows = []
     for model in (*NETWORKS, *COUNTERPARTS[:3]):
@@ -168,7 +183,7 @@ def varying_sizes(records: Records) -> str:
         rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
     best = [min(row[t] for row in VARYING_MEAN.values()) for t in tasks]
     rows.append(["the paper's best", *(f"{b:g}" for b in best)])
-    return markdown(["sets of 6 to 14, test MSE", *tasks], rows)
+    return markdown([f"sets of 6 to 14, test MSE, {recipe}", *tasks], rows)
 
 
 def headline(records: Records) -> str:
@@ -177,8 +192,10 @@ def headline(records: Records) -> str:
     best = [min(row[t] for row in MAIN_MEAN.values()) for t in TASKS]
     best.append(min(row[40] for row in LARGER_SETS.values()))
     rows = [["the paper's best", *(f"{b:g}" for b in best)]]
+    _, small = of_recipe(records, "US")
+    _, large = of_recipe(records, "WTri", 40)
     for model in ("gru", "c-gru", "c-deepset"):
-        some = [found(records, model, task, size) for task, size in columns]
+        some = [found(small if n == 10 else large, model, task, n) for task, n in columns]
         rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
     names = [t if size == 10 else f"{t}, {size} instances" for t, size in columns]
     return markdown(["test MSE", *names], rows)
@@ -187,8 +204,12 @@ def headline(records: Records) -> str:
 def averaging(lines: Records) -> str:
     """One network and several, in one order and in several, on test sets of seen images."""
     columns = [*((t, 10) for t in TASKS), ("WTri", 40)]
+    # The first recipe by which both networks were averaged.
+    both = {r: {x["model"] for x in lines if x["recipe"] == r} >= set(AVERAGED) for r in RECIPES}
+    recipe = next(r for r in RECIPES if both[r])
+    lines = [x for x in lines if x["recipe"] == recipe]
     rows = []
-    for model in ("c-gru", "c-deepset"):
+    for model in AVERAGED:
         there = {(x["task"], x["size"]): x for x in lines if x["model"] == model}
         for who in ("alone", "together"):
             for orders in (1, 8):
@@ -204,11 +225,12 @@ def averaging(lines: Records) -> str:
     half.append(min(row[40] for row in LARGER_SETS.values()) / 2)
     rows.append(["half of the paper's best", "", *(f"{h:.3g}" for h in half)])
     names = [t if size == 10 else f"{t}, {size} instances" for t, size in columns]
-    return markdown(["test MSE", "orders", *names], rows)
+    return markdown([f"test MSE, {recipe}", "orders", *names], rows)
 
 
 def cost(records: Records) -> str:
     """Processor seconds of a whole cell, by network."""
+    _, records = of_recipe(records, "US")
     rows = []
     for model in (*NETWORKS, "gru", "deepset"):
         cells = [[r["cost"]["cpu_seconds"] for r in found(records, model, t)] for t in TASKS]
@@ -244,6 +266,7 @@ def forms(trials: Records) -> str:
 
 def draw_sizes(records: Records) -> None:
     """Error by the size of sets, the paper's best in grey."""
+    _, records = of_recipe(records, "WTri", SIZES[-1])
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     axes.plot(SIZES, [min(r[n] for r in LARGER_SETS.values()) for n in SIZES], "o--",
               color="#9ca3af", label="the paper's best")  # fmt: skip
@@ -262,6 +285,7 @@ def draw_sizes(records: Records) -> None:
 
 def draw_learning(records: Records) -> None:
     """Validation error by epoch, on the three tasks of digits, of the first seed."""
+    _, records = of_recipe(records, "US")
     tasks = ("US", "WTri", "US+S")
     figure, places = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
     for axes, task in zip(places, tasks, strict=True):

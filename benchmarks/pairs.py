@@ -1,6 +1,6 @@
 """Capacity networks against their counterparts, on ten times as many test sets as the paper's.
 
-    python benchmarks/pairs.py [--sets 100000]
+    python benchmarks/pairs.py [--sets 100000] [--recipe muon]
 
 After rehearsal few images make most of the error on digits, and 10,000 test sets hold some of them
 by chance: two networks of the main table may change places with other test sets. Nothing is trained
@@ -23,6 +23,7 @@ from turns import record, recorded
 from capnets.evaluate import predict
 from capnets.experiment import task_of
 from capnets.metrics import mse
+from capnets.paper.scales import RECIPES
 from capnets.runs import Run, versions
 from capnets.tasks import TaskSets
 
@@ -37,6 +38,7 @@ def main() -> None:
     """Measure what is not there yet, and say who is ahead."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=100_000)
+    parser.add_argument("--recipe", choices=RECIPES, default=RECIPES[0])
     given = parser.parse_args()
     torch.set_num_threads(1)
     done = {of(line) for line in recorded(RECORDS)}
@@ -44,19 +46,22 @@ def main() -> None:
     for task in TASKS:
         missing = []
         for model in (*PAIRS, *PAIRS.values()):
-            for run in found.get((model, task, SIZE), []):
-                seed = run.config.seed
-                choice = {"model": model, "task": task, "seed": seed, "sets": given.sets}
+            for run in found.get((model, task, given.recipe, SIZE), []):
+                choice = {
+                    "model": model, "task": task, "recipe": given.recipe, "seed": run.config.seed,
+                    "sets": given.sets,
+                }  # fmt: skip
                 if of(choice) not in done:
                     missing.append((choice, run))
         if missing:
             measure(missing, task_of(missing[0][1], test_sets=given.sets, seed=SEED))
-    table([line for line in recorded(RECORDS) if line["sets"] == given.sets])
+    asked = (given.recipe, given.sets)
+    table([line for line in recorded(RECORDS) if (line["recipe"], line["sets"]) == asked])
 
 
 def of(line: dict[str, Any]) -> tuple[Any, ...]:
     """What tells lines apart."""
-    return tuple(line[key] for key in ("model", "task", "seed", "sets"))
+    return tuple(line[key] for key in ("model", "task", "recipe", "seed", "sets"))
 
 
 def measure(runs: list[tuple[dict[str, Any], Run]], task: Any) -> None:

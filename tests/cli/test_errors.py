@@ -33,6 +33,8 @@ class TestErrors:
             (["reproduce", "tabel1"], "did you mean 'table1' or"),
             (["reproduce", "tabel1"], "? `capnets reproduce` lists all"),
             (["reproduce", "main", "--models", ","], "--models: no name in ','"),
+            (["reproduce", "main", "--recipe", "quick"], "unknown recipe of the paper's"),
+            (["report", "r", "--recipe", "quick"], "unknown recipe of the paper's"),
             (["reproduce", "main", "--seeds", "0,one"], "--seeds: numbers with commas between"),
             (
                 ["reproduce", "main", "--tasks", "Sent", "--scale", "smoke"],

@@ -50,6 +50,21 @@ class TestReproduce:
         assert found["runs"] == 4
         assert say("reproduce", "table1,table6,", *ended, *common).json == found
 
+    def test_recipes_are_apart(self, say, tmp_path):
+        """What one recipe made is neither done nor shown for another."""
+        results = tmp_path / "r"
+        small = ["main", "--scale", "smoke", "--models", "deepset", "--tasks", "US", "-o", results]
+        assert read("reproduce", *small, "--recipe", "fast", "--json")[0]["done"] == 1
+        assert say("reproduce", *small, "--recipe", "fast", "--dry-run", "--json").json["done"] == 1
+        assert say("reproduce", *small, "--dry-run", "--json").json["done"] == 0
+        read("report", results, "--json")
+        tables = json.loads((results / "report" / "report.json").read_text())["tables"]
+        assert (tables[0]["name"], tables[0]["recipe"]) == ("main-mean", "fast")
+        read("report", results, "--recipe", "muon", "--json")
+        tables = json.loads((results / "report" / "report.json").read_text())["tables"]
+        assert tables[0]["recipe"] == "muon"
+        assert all(entry["ours"] is None for entry in tables[0]["shared"])
+
     def test_runs_and_report(self, tmp_path):
         """Progress goes to standard error: what is read is one document."""
         results = tmp_path / "r"

@@ -225,8 +225,8 @@ def test_a_run_begun_with_another_recipe_begins_anew(tmp_path, monkeypatch):
     from capnets.training import recipe as recipes
 
     first = work.perform(CELL, runs=tmp_path)
-    changed = replace(recipes.RECIPES["fast"], batch_size=50)
-    monkeypatch.setitem(recipes.RECIPES, "fast", changed)
+    changed = replace(recipes.RECIPES[CELL.recipe], batch_size=50)
+    monkeypatch.setitem(recipes.RECIPES, CELL.recipe, changed)
     assert work.is_stale(first)
     assert not work.current({first.key: first})
     second = work.perform(CELL, runs=tmp_path)

@@ -84,7 +84,7 @@ def test_our_own_networks_are_told_apart(report):
     )
     # Once for each protocol; the number of parameters has none.
     assert latex.count("\\midrule\nC-DeepSet &") == 2 * run - 1
-    assert "50 of 60 entries run (scale smoke, 300 sets). Of networks that the paper does" in text
+    assert "50 of 60 entries run (scale smoke, 300 sets, recipe muon). Of networks that" in text
     assert "not have: 10 of 12 entries." in text
 
 

@@ -147,7 +147,7 @@ def test_latex_escapes_all_that_is_special(texts):
 def test_the_papers_rows_and_ours_are_counted_apart(texts):
     caption = re.search(r"\\caption\{(Table 1:.*?)\}\\label", texts["latex"])[1]
     assert (
-        "20 of 60 entries run (scale full), 20 of them with fewer than 3 seeds. Of networks that "
-        "the paper does not have: 2 of 12 entries, 2 of them with fewer than 3 seeds. A rule parts "
-        "them from the paper's." in caption
+        "20 of 60 entries run (scale full, recipe muon), 20 of them with fewer than 3 seeds. Of "
+        "networks that the paper does not have: 2 of 12 entries, 2 of them with fewer than 3 "
+        "seeds. A rule parts them from the paper's." in caption
     )

@@ -84,6 +84,7 @@ def _claim(
         says,
         counted,
         scale=compared.scale.name,
+        recipe=compared.scale.recipe,
         ours=Count.of(cases),
         paper=Count(0, 0),
         wanted=len(cases),

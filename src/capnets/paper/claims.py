@@ -63,8 +63,8 @@ class Claim:
         The claim, in our words.
     counted
         What a case is.
-    scale
-        How large our experiments on it were.
+    scale, recipe
+        How large our experiments on it were, and how their networks were trained.
     ours, paper
         In how many cases our numbers and its own numbers agree.
     wanted
@@ -75,6 +75,7 @@ class Claim:
     says: str
     counted: str
     scale: str
+    recipe: str
     ours: Count
     paper: Count
     wanted: int
@@ -125,6 +126,7 @@ def count_claims(comparison: Comparison) -> tuple[Claim, ...]:
             says,
             counted,
             scale=comparison.tables[table].scale.name,
+            recipe=comparison.tables[table].scale.recipe,
             ours=Count.of(ours := cases(comparison, Compared.found)),
             paper=Count.of(cases(comparison, Compared.claimed)),
             wanted=len(ours),

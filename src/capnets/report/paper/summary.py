@@ -17,6 +17,7 @@ from capnets.paper.names import RECURRENT
 from capnets.paper.published.inconsistencies import INCONSISTENCIES
 from capnets.paper.results import Record
 from capnets.paper.scales import PAPER_SETS, Scale
+from capnets.training import recipe as recipes
 
 __all__ = ["PROTOCOLS", "SCALES", "Failed", "Recipe", "Section", "Summary", "summarise"]
 
@@ -246,7 +247,8 @@ def _recipes(runs: list[Record]) -> tuple[Recipe, ...]:
     counts: Counter[tuple[str, str]] = Counter()
     for record in runs:
         assert isinstance(record.choice, Cell)
-        settings = dict(record.made["recipe"])
+        # What a recipe did not have when it was recorded has its default.
+        settings = recipes.Recipe.from_dict(record.made["recipe"]).to_dict()
         for name in ("epochs", "learning_rate"):
             if getattr(record.choice, name) is not None:
                 settings[name] = "as the table says"

@@ -111,14 +111,20 @@ def progress_of(compared: Compared) -> str:
         return "Needs the runs of a second seed." if alone else "Failed." if failed else "Not run."
     scale = compared.scale
     sizes = f"scale {scale.name}" + ("" if scale.name == "full" else f", {scale.sets:,} sets")
-    if any(isinstance(choice, Cell) for s in compared.shown for choice in s.entry.needed):
-        sizes += f", recipe {scale.recipe}"
+    if recipes := _recipes(compared):
+        sizes += f", recipe {' and '.join(recipes)}"
     printed, beyond = compared.printed, compared.beyond
     text = f"{entry_count(printed)} entries run ({sizes}){_fewer(printed, scale)}."
     if beyond:
         text += f" Of networks that the paper does not have: {entry_count(beyond)} entries"
         text += f"{_fewer(beyond, scale)}."
     return text
+
+
+def _recipes(compared: Compared) -> list[str]:
+    """How the networks of a table were trained; those of documents have a recipe of their own."""
+    needed = [choice for shown in compared.shown if shown.done for choice in shown.entry.needed]
+    return list(dict.fromkeys(cell.recipe for cell in needed if isinstance(cell, Cell)))
 
 
 def _fewer(entries: Sequence[Shown], scale: Scale) -> str:
@@ -141,7 +147,7 @@ def case_count(claim: Claim) -> tuple[str, str]:
 
 def cases_of(claim: Claim) -> str:
     """What a case is, and what the count rests on less firmly than it looks."""
-    return "; ".join(filter(None, (claim.counted, claim.doubt)))
+    return "; ".join(filter(None, (claim.counted, f"recipe {claim.recipe}", claim.doubt)))
 
 
 def listed(values: Mapping[str, Any]) -> str:

@@ -20,6 +20,8 @@ _SEEN = {
     "patches": "as features that are made without any label, from small patches (patches)",
     "none": "pixel by pixel",
 }
+# AdamW without weight decay is Adam.
+_OPTIMIZERS = {"adamw": "Adam", "muon": "Muon"}
 
 
 def trained(summary: Summary) -> list[str]:
@@ -58,7 +60,8 @@ def _recipes(summary: Summary) -> str:
 def _settings(settings: Mapping[str, Any]) -> str:
     return (
         f"epochs: {settings['epochs']}, sets in a batch: {settings['batch_size']:,}, "
-        f"learning rate: {settings['learning_rate']}, {settings['schedule']}"
+        f"learning rate: {settings['learning_rate']}, {settings['schedule']}, "
+        f"{_OPTIMIZERS[settings['optimizer']]}"
     )
 
 
@@ -79,5 +82,6 @@ def _rehearsal(summary: Summary) -> list[str]:
 def _meaning() -> str:
     return (
         "So an error below the paper’s is one of this recipe and these features; it does not make "
-        "the network a better one. Networks of one table here were trained alike."
+        "the network a better one. Networks of one table were trained alike here, but for "
+        "documents; those of different tables not always."
     )
