@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from capnets.models import MODELS, build
-from capnets.training.muon import Muon, make_optimizer, maps, orthogonal
+from capnets.training.muon import Muon, maps, orthogonal
+from capnets.training.optimizer import make_optimizer
 from capnets.training.recipe import RECIPES
 
 

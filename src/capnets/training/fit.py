@@ -21,7 +21,7 @@ from capnets.nn import masked
 from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.losses import LOSSES, Loss, mean
-from capnets.training.muon import make_optimizer
+from capnets.training.optimizer import make_optimizer
 from capnets.training.priors import Prior, check_priors
 from capnets.training.rate import find_rate
 from capnets.training.recipe import Recipe

@@ -26,9 +26,8 @@ from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from capnets.nn.cells import RNNCell
-from capnets.training.recipe import Recipe
 
-__all__ = ["Muon", "make_optimizer", "maps"]
+__all__ = ["Muon", "maps"]
 
 Moving = list[tuple[Tensor, Tensor]]  # parameters and their gradients
 
@@ -41,15 +40,6 @@ QUINTIC = (3.4445, -4.7750, 2.0315)
 ITERATIONS = 5
 #: Of AdamW, for all that is no map.
 BETAS, EPSILON = (0.9, 0.999), 1e-8
-
-
-def make_optimizer(model: nn.Module, recipe: Recipe, *, rate: float) -> torch.optim.Optimizer:
-    """What a recipe trains a network with."""
-    if recipe.optimizer == "muon":
-        return Muon(model, lr=rate, weight_decay=recipe.weight_decay)
-    return torch.optim.AdamW(
-        model.parameters(), lr=rate, weight_decay=recipe.weight_decay, fused=True
-    )
 
 
 def maps(model: nn.Module) -> Iterator[tuple[nn.Parameter, int]]:
@@ -119,7 +109,7 @@ class Muon(torch.optim.Optimizer):
             [self._memory(p, "exp_avg") for p in parameters],
             [self._memory(p, "exp_avg_sq") for p in parameters],
             [],
-            [self.state[p].setdefault("step", torch.zeros(())) for p in parameters],
+            [self._memory(p, "step", shape=torch.Size()) for p in parameters],
             fused=True,
             amsgrad=False,
             beta1=BETAS[0],
@@ -130,8 +120,12 @@ class Muon(torch.optim.Optimizer):
             maximize=False,
         )
 
-    def _memory(self, parameter: Tensor, name: str) -> Tensor:
-        memory: Tensor = self.state[parameter].setdefault(name, torch.zeros_like(parameter))
+    def _memory(self, parameter: Tensor, name: str, *, shape: torch.Size | None = None) -> Tensor:
+        """What is remembered of a parameter; nothing in the beginning."""
+        state = self.state[parameter]
+        if name not in state:
+            state[name] = parameter.new_zeros(parameter.shape if shape is None else shape)
+        memory: Tensor = state[name]
         return memory
 
 

@@ -9,7 +9,7 @@ import torch
 from capnets.batches import Batches
 from capnets.models.base import SetModel
 from capnets.training.losses import Loss
-from capnets.training.muon import make_optimizer
+from capnets.training.optimizer import make_optimizer
 from capnets.training.recipe import Recipe
 
 __all__ = ["find_rate"]
