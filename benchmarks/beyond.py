@@ -64,6 +64,7 @@ def main() -> None:
     tables = {
         "predictions": predictions(records, "shared"),
         "held-out": predictions(records, "held-out"),
+        "recipes": recipes(records),
         "added values": added_values(records),
         "larger sets": larger_sets(records),
         "varying sizes": varying_sizes(records),
@@ -147,6 +148,20 @@ def predictions(records: Records, protocol: str) -> str:
     return markdown([f"test MSE, {recipe}", *TASKS], rows)
 
 
+def recipes(records: Records) -> str:
+    """Test errors by AdamW and by Muon, of networks that were trained by both."""
+    by = {r: [x for x in records if x["choice"].get("recipe") == r] for r in RECIPES}
+    rows = []
+    for model in (*NETWORKS, *COUNTERPARTS):
+        cells = []
+        for task in TASKS:
+            muon, fast = (number(found(by[r], model, task), "shared", "mse") for r in RECIPES)
+            cells.append("–" if "–" in (muon, fast) else f"{fast} → {muon}")
+        if set(cells) != {"–"}:
+            rows.append([MODELS[model].label, *cells])
+    return markdown(["test MSE, fast → muon", *TASKS], rows)
+
+
 def added_values(records: Records) -> str:
     """How far added values are from the exact ones."""
     recipe, records = of_recipe(records, "US")
@@ -192,13 +207,15 @@ def headline(records: Records) -> str:
     best = [min(row[t] for row in MAIN_MEAN.values()) for t in TASKS]
     best.append(min(row[40] for row in LARGER_SETS.values()))
     rows = [["the paper's best", *(f"{b:g}" for b in best)]]
-    _, small = of_recipe(records, "US")
-    _, large = of_recipe(records, "WTri", 40)
+    recipe, small = of_recipe(records, "US")
+    other, large = of_recipe(records, "WTri", 40)
     for model in ("gru", "c-gru", "c-deepset"):
         some = [found(small if n == 10 else large, model, task, n) for task, n in columns]
         rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
     names = [t if size == 10 else f"{t}, {size} instances" for t, size in columns]
-    return markdown(["test MSE", *names], rows)
+    if other != recipe:
+        names[-1] += f" ({other})"
+    return markdown([f"test MSE, {recipe}", *names], rows)
 
 
 def averaging(lines: Records) -> str:
