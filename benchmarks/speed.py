@@ -4,10 +4,11 @@
 
 Sets of ten 64-dimensional instances in batches of 100, 250 and 1000, one set of 10,000, and few
 sets at a time, as small data have them. One thread; everything takes turns in one process (see
-turns.py). A training step is prediction, squared error, derivatives and one step of AdamW, the same
-for all. The limit is the floating-point work of a network's matrix products at the rate that
-products of its shapes reach in the same run. Lines are appended to benchmarks/speed.jsonl;
-benchmarks/table.py draws the newest run.
+turns.py). A training step is prediction, squared error, derivatives and one step of AdamW, that of
+`capnets.training.adamw` for all. The limit is the floating-point work of a network's matrix
+products at the rate that products of its shapes reach in the same run, with all rows at once by
+torch or some at a time by numpy, whichever is quicker. Lines are appended to
+benchmarks/speed.jsonl; benchmarks/table.py draws the newest run.
 """
 
 from __future__ import annotations
@@ -26,21 +27,25 @@ from turns import Work, in_turn, record, this_run
 
 from capnets.evaluate import added_values
 from capnets.export import Engine
+from capnets.memory import keep_freed
 from capnets.models import AdditiveModel, build
-from capnets.nn import steps
+from capnets.nn.compiled import by_operations
 from capnets.nn.derivatives import by_torch
+from capnets.nn.recurrence import are_compiled
 from capnets.sets import Sets
+from capnets.training.adamw import AdamW
 from capnets.training.fit import fit, make_fabric
 from capnets.training.recipe import recipe
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
-SIZE, LARGE = 10, 10_000
+SIZE, LARGE, SOME = 10, 10_000, 128
 BATCHES = (100, 250, 1000)
 FEW = (1, 8, 64)
 CAPACITY = ("c-rnn", "c-lstm", "c-gru", "c-deepset")
 OURS = (*CAPACITY, "c-potential", "gru", "deepset", "set-transformer")
+OPTIMIZERS = {"adamw": "AdamW", "muon": "Muon"}
 ON_TORCH = "c-gru on nn.GRU"
-COMPILED = "compiled steps"
+COMPILED = "compiled loops"
 Line = dict[str, Any]
 
 
@@ -51,11 +56,12 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    keep_freed()  # as `capnets train` does; it helps peers, too
     run = this_run()
     networks, lines = every_network()
     parts: list[Callable[[], list[Line]]] = [
         lambda: limits(rounds),
-        *[lambda batch=batch: of_batches(networks, batch, rounds) for batch in BATCHES],
+        lambda: of_batches(networks, rounds),
         lambda: of_fit(max(3, rounds // 3)),
         lambda: of_large_sets(max(3, rounds // 3)),
         lambda: of_few_sets(max(3, rounds // 3)),
@@ -108,11 +114,13 @@ def limits(rounds: int) -> list[Line]:
         matrices = [p for p in build(name, in_features=FEATURES).parameters() if p.ndim == 2]
         works, work = {}, 0.0
         for number, matrix in enumerate(matrices):
-            rows = torch.randn(BATCHES[-1] * SIZE, matrix.shape[1])
-            out = torch.empty(len(rows), len(matrix))
-            works[str(number)] = multiplying(rows, matrix.detach().t(), out)
+            works |= {(number, how): one for how, one in multiplying(matrix.detach()).items()}
             work += 2e-3 * matrix.numel()  # thousands of operations per instance
-        took = sum(in_turn(works, rounds=rounds).values())  # microseconds per instance
+        found = in_turn(works, rounds=rounds)
+        took = sum(  # microseconds per instance
+            min(us for (of, _), us in found.items() if of == number)
+            for number in range(len(matrices))
+        )
         training = took * (3 - matrices[0].numel() * 2e-3 / work)
         lines.append({
             "part": "limit", "network": name, "gigaflops": round(work / took, 1),
@@ -122,37 +130,42 @@ def limits(rounds: int) -> list[Line]:
     return lines
 
 
-def multiplying(rows: Tensor, matrix: Tensor, out: Tensor) -> Work:
-    """A matrix product and nothing else."""
-    return Work(lambda: torch.mm(rows, matrix, out=out), pieces=len(rows), calls=5)
+def multiplying(matrix: Tensor) -> dict[str, Work]:
+    """Products with a matrix and nothing else."""
+    rows = torch.randn(BATCHES[-1] * SIZE, matrix.shape[1])
+    out = torch.empty(len(rows), len(matrix))
+    some, turned, into = rows[:SOME].numpy(), matrix.t().contiguous().numpy(), out[:SOME].numpy()
+    return {
+        "at once": Work(lambda: torch.mm(rows, matrix.t(), out=out), len(rows), calls=5),
+        "some": Work(lambda: np.dot(some, turned, out=into), SOME, calls=5 * len(rows) // SOME),
+    }
 
 
-def of_batches(networks: dict[str, nn.Module], batch: int, rounds: int) -> list[Line]:
-    """Training and inference of all networks on batches of one size."""
-    x, y = torch.randn(batch, SIZE, FEATURES), torch.randn(batch, 1)
-    sets = Sets.from_arrays(x.numpy())
-    calls = BATCHES[-1] // batch
-    training = {
-        name: Work(training_step(network, x, y), batch, calls) for name, network in networks.items()
-    }
-    inference = {
-        name: Work(predicting(network, x), batch, calls) for name, network in networks.items()
-    }
-    for name in OURS:
-        engine = Engine(build(name, in_features=FEATURES, hidden=HIDDEN, seed=0))
-        inference[f"{name}, ONNX Runtime"] = Work(
-            lambda engine=engine: engine.predict(sets), batch, calls
-        )
+def of_batches(networks: dict[str, nn.Module], rounds: int) -> list[Line]:
+    """Training and inference of all networks on batches of all sizes, all of it in turn."""
+    training, inference = {}, {}
+    engines = {name: Engine(build(name, in_features=FEATURES, seed=0)) for name in OURS}
+    for batch in BATCHES:
+        x, y = torch.randn(batch, SIZE, FEATURES), torch.randn(batch, 1)
+        sets = Sets.from_arrays(x.numpy())
+        calls = BATCHES[-1] // batch
+        for name, network in networks.items():
+            training[name, batch] = Work(training_step(network, x, y), batch, calls)
+            inference[name, batch] = Work(predicting(network, x), batch, calls)
+        for name, engine in engines.items():
+            inference[f"{name}, ONNX Runtime", batch] = Work(
+                lambda engine=engine, sets=sets: engine.predict(sets), batch, calls
+            )
     return [
         {"part": "sets", "what": what, "batch": batch, "network": name, "us": round(us, 2)}
         for what, works in (("train", training), ("infer", inference))
-        for name, us in in_turn(works, rounds=rounds).items()
+        for (name, batch), us in in_turn(works, rounds=rounds).items()
     ]
 
 
 def training_step(network: nn.Module, x: Tensor, y: Tensor) -> Callable[[], None]:
     """One step of training."""
-    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True)
+    optimizer = AdamW(network.parameters(), lr=1e-4)
 
     def step() -> None:
         error = (network(x) - y).square().mean()
@@ -180,13 +193,12 @@ def of_fit(rounds: int) -> list[Line]:
     sets = Sets.from_arrays(x, rng.normal(size=len(x)))
     fabric = make_fabric()
     works = {}
-    for name in ("c-gru", "c-deepset"):
-        for batch in BATCHES:
-            model = build(name, in_features=FEATURES, seed=0)
-            how = recipe("large", epochs=1, batch_size=batch)
-            works[name, batch] = Work(
-                lambda model=model, how=how: fit(model, sets, recipe=how, fabric=fabric), len(sets)
-            )
+    for name, optimizer, batch in product(("c-gru", "c-deepset"), OPTIMIZERS, BATCHES):
+        model = build(name, in_features=FEATURES, seed=0)
+        how = recipe("large", epochs=1, batch_size=batch, optimizer=optimizer)
+        works[f"{name}, {OPTIMIZERS[optimizer]}", batch] = Work(
+            lambda model=model, how=how: fit(model, sets, recipe=how, fabric=fabric), len(sets)
+        )
     return [
         {"part": "fit", "network": name, "batch": batch, "us": round(us, 2)}
         for (name, batch), us in in_turn(works, rounds=rounds).items()
@@ -214,7 +226,7 @@ def of_large_sets(rounds: int) -> list[Line]:
 def of_few_sets(rounds: int) -> list[Line]:
     """Training on few sets at a time, microseconds per instance."""
     works = {}
-    compiled = steps.are_compiled(torch.zeros(1, 16))
+    compiled = are_compiled(torch.zeros(1, 16))
     missing = [] if compiled else [{"part": "missing", "network": COMPILED, "package": "numba"}]
     for name, sets in product((*CAPACITY[:3], "gru"), FEW):
         x, y = torch.randn(sets, 2000 // sets, FEATURES), torch.randn(sets, 1)
@@ -231,14 +243,11 @@ def of_few_sets(rounds: int) -> list[Line]:
 
 
 def not_compiled(step: Callable[[], None]) -> Callable[[], None]:
-    """The same without compiled steps."""
+    """The same with nothing compiled."""
 
     def do() -> None:
-        most, steps.MOST = steps.MOST, 0
-        try:
+        with by_operations():
             step()
-        finally:
-            steps.MOST = most
 
     return do
 

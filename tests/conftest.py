@@ -70,6 +70,17 @@ def data_folder() -> Path:
 
 
 @pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Compiled loops are for one thread."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
 def page():
     """A page in a real browser that fails the test on anything its console calls an error."""
     from playwright.sync_api import sync_playwright

@@ -17,7 +17,7 @@ SERVER.set_forkserver_preload(
     [
         "capnets.cli",
         "capnets.experiment",
-        "capnets.nn.steps.compiled",
+        "capnets.nn.compiled.recurrence",
         "capnets.training.fit",
         "lightning_fabric",
         "processes",

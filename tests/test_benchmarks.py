@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from capnets.models import MODELS
 
@@ -49,7 +48,9 @@ def test_goals_tell_met_from_not_met():
     costs = {"c-rnn": 10, "c-lstm": 10, "c-gru": 10, "c-deepset": 10, "torch-geometric GRU": 10}
     speed = [trained(n, b, us * (2 if b == 100 else 1)) for n, us in costs.items()
              for b in (100, 250, 1000)]  # fmt: skip
-    speed += [{"part": "large", "network": "c-gru", "by": "engine", "us": 1.9},
+    speed += [{"part": "large", "network": "c-gru", "by": "engine", "us": 2.9},
+              {"part": "large", "network": "c-gru", "by": "torch", "us": 1.9},
+              {"part": "large", "network": "c-gru", "by": "nn", "us": 0.1},
               {"part": "large", "network": "c-deepset", "by": "engine", "us": 0.7}]  # fmt: skip
     stream = [{"part": "stream", "network": "c-gru", "how": "one", "us": 29.0},
               {"part": "stream", "network": "c-gru", "how": "1000 streams", "us": 9.0}]  # fmt: skip
@@ -57,8 +58,8 @@ def test_goals_tell_met_from_not_met():
     assert found["training c-gru : torch-geometric GRU, batch 250"].met
     assert not found["training c-deepset : torch-geometric GRU, batch 250"].met
     assert found["training c-gru, a set in batches of 100 : of 1000"].found == pytest.approx(2)
-    assert found["set of 10,000, c-gru, us an instance"].met
-    assert not found["set of 10,000, c-deepset, us an instance"].met
+    assert found["set of 10,000, c-gru (torch), us an instance"].met
+    assert not found["set of 10,000, c-deepset (ONNX Runtime), us an instance"].met
     assert found["streamed, one, c-gru, us an instance"].met
     assert not any("1000 streams" in what for what in found)
     without = [line for line in speed if line["network"] != "torch-geometric GRU"]
@@ -84,17 +85,15 @@ def test_missing_peers_are_said_and_not_fatal(monkeypatch, capsys):
 def test_without_numba_nothing_is_called_compiled(monkeypatch):
     import speed
 
-    from capnets.nn import steps
+    from capnets.nn.compiled import by_operations
 
     monkeypatch.setattr(speed, "in_turn", lambda works, rounds: dict.fromkeys(works, 1.0))
-    for way in ("compiled", "missing"):
-        if way == "missing":
-            monkeypatch.setattr(steps, "_compiled", lambda: None)
-        found = steps.are_compiled(torch.zeros(1, 16))
-        lines = speed.of_few_sets(1)
-        assert ("compiled" in {line.get("by") for line in lines}) == found
-        missing = [line["package"] for line in lines if line["part"] == "missing"]
-        assert missing == ([] if found else ["numba"])
+    lines = speed.of_few_sets(1)
+    assert "compiled" in {line["by"] for line in lines}
+    with by_operations():
+        missing, *lines = speed.of_few_sets(1)
+    assert "compiled" not in {line["by"] for line in lines}
+    assert missing["package"] == "numba"
 
 
 def test_all_networks_that_stream_are_measured(monkeypatch, tmp_path):

@@ -1,14 +1,15 @@
 """Derivatives written out by hand are those of torch, gate for gate."""
 
 import inspect
-import sys
+from contextlib import nullcontext
 
 import pytest
 import torch
 from torch.autograd import gradcheck
 
-from capnets.nn import recurrence, steps
+from capnets.nn import recurrence
 from capnets.nn.cells import FEW, GRUCell, LSTMCell, RNNCell
+from capnets.nn.compiled import by_operations
 from capnets.nn.derivatives import by_torch
 
 CELLS = [RNNCell, GRUCell, LSTMCell]
@@ -49,9 +50,10 @@ class TestAgainstDifferences:
 
 
 @pytest.fixture(params=["compiled", "operations"])
-def both_ways(request, monkeypatch):
-    """Both ways to go through the steps of float32."""
-    monkeypatch.setattr(steps, "MOST", 1 << 30 if request.param == "compiled" else 0)
+def both_ways(request):
+    """Both ways to compute with float32."""
+    with by_operations() if request.param == "operations" else nullcontext():
+        yield
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -142,51 +144,27 @@ def test_inputs_stay_as_they_were(kind):
 
 
 class TestCompiled:
-    """Compiled steps are used where they are the quicker ones, and only if they are there."""
+    """Compiled loops are used where they are the quicker way, and only if they are there."""
 
-    def test_where(self):
-        few = torch.zeros(2, 3)
-        assert steps.are_compiled(few)
-        assert not steps.are_compiled(few.double())
-        assert not steps.are_compiled(torch.zeros(1, steps.MOST + 1))
-
-    def test_not_without_numba(self, monkeypatch):
-        steps.are_compiled(torch.zeros(1))
-        monkeypatch.delattr(steps, "compiled")
-        monkeypatch.delitem(sys.modules, "capnets.nn.steps.compiled")
-        monkeypatch.setitem(sys.modules, "numba", None)
-        steps._compiled.cache_clear()
-        try:
-            assert not steps.are_compiled(torch.zeros(1))
-            z, _ = GRUCell(2, 3)(torch.zeros(1, 4, 2))
-            assert z.shape == (1, 4, 3)
-        finally:
-            steps._compiled.cache_clear()
-
-    def test_not_with_a_numba_that_cannot_be_imported(self, monkeypatch, tmp_path):
-        """It may be there and not fit the numpy that is there; that is said once."""
-        (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.2 or less')")
-        steps.are_compiled(torch.zeros(1))
-        monkeypatch.delattr(steps, "compiled")
-        monkeypatch.delitem(sys.modules, "capnets.nn.steps.compiled")
-        monkeypatch.delitem(sys.modules, "numba")
-        monkeypatch.syspath_prepend(str(tmp_path))
-        steps._compiled.cache_clear()
-        try:
-            cell, e = GRUCell(2, 3), torch.zeros(1, 4, 2)
-            with pytest.warns(RuntimeWarning, match=r"Numba needs NumPy 2\.2 or less"):
-                cell(e)
-            z, _ = cell(e)  # not said again: that would be an error here
-            assert z.shape == (1, 4, 3)
-        finally:
-            steps._compiled.cache_clear()
+    def test_where(self, one_thread):
+        few, many = torch.zeros(2, 3), torch.zeros(1, recurrence.MOST + 1)
+        assert recurrence.are_compiled(few)
+        assert recurrence.are_compiled(many)
+        assert not recurrence.are_compiled(few.double())
+        torch.set_num_threads(2)
+        assert recurrence.are_compiled(few)
+        assert not recurrence.are_compiled(many)
 
     def test_same_functions(self):
-        from capnets.nn.steps import compiled, operations
+        from capnets.nn.compiled import recurrence as compiled
+        from capnets.nn.recurrence import operations
 
-        for name in operations.__all__:
+        assert set(compiled.__all__) == set(operations.__all__) - {"Kept"}
+        for name in compiled.__all__:
             ours, theirs = (inspect.signature(getattr(m, name)) for m in (operations, compiled))
-            assert list(ours.parameters) == list(theirs.parameters)
+            few = [*ours.parameters][:2]
+            assert [*theirs.parameters][:2] == few
+            assert ours.return_annotation == theirs.return_annotation
 
     def test_sigmoid(self):
         """One after another on the whole range, through an RNN that only squashes."""

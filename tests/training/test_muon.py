@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from capnets.models import MODELS, build
+from capnets.nn.compiled import by_operations
 from capnets.training.muon import Muon, maps, orthogonal
 from capnets.training.optimizer import make_optimizer
 from capnets.training.recipe import RECIPES
@@ -155,3 +156,13 @@ def test_every_network_learns(name):
         error.backward()
         optimizer.step()
     assert errors[-1] < 0.7 * errors[0]
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8), (1, 5, 9), (2, 40, 6), (10, 64, 64)], ids=str)
+def test_compiled_and_by_operations(shape, one_thread):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    before = x.clone()
+    compiled = orthogonal(x)
+    with by_operations():
+        torch.testing.assert_close(compiled, orthogonal(x), rtol=1e-3, atol=1e-4)
+    assert torch.equal(x, before)

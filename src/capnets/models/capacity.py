@@ -25,7 +25,8 @@ from capnets.models.base import (
     SteppingModel,
 )
 from capnets.nn.cells import Cell
-from capnets.nn.encoders import each, features_read, final_layer
+from capnets.nn.encoders import features_read, final_layer
+from capnets.nn.fused import through
 
 __all__ = ["ACTIVATIONS", "CapacityNetwork"]
 
@@ -85,8 +86,8 @@ class CapacityNetwork(SteppingModel):
         self.state_features = cell.state_features
 
     def values(self, x: Instances) -> AddedValues:
-        z, _ = self.cell(each(self.encoder, x))
-        return ACTIVATIONS[self.activation](each(self.decoder, z))
+        decoded = through(x, self.encoder, self.cell, self.decoder)
+        return ACTIVATIONS[self.activation](decoded)
 
     def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
         z, state = self.cell(self.encoder(x), state)

@@ -12,7 +12,8 @@ from torch import nn
 from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
 from capnets.nn import masked
 from capnets.nn.cells import Cell
-from capnets.nn.encoders import each, features_read, final_layer
+from capnets.nn.encoders import features_read, final_layer
+from capnets.nn.fused import through
 
 __all__ = ["RecurrentNetwork"]
 
@@ -29,12 +30,10 @@ class RecurrentNetwork(SetModel):
         self.decoder = decoder
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        z, _ = self.cell(each(self.encoder, x))
+        z = through(x, self.encoder, self.cell)
         prediction: Prediction = self.decoder(masked.last(z, mask))
         return prediction
 
     def predict_prefixes(self, x: Instances, mask: Mask) -> AddedValues:
         # The state after k instances is the last state of the first k: one pass gives all prefixes.
-        z, _ = self.cell(each(self.encoder, x))
-        predictions: AddedValues = each(self.decoder, z)
-        return predictions
+        return through(x, self.encoder, self.cell, self.decoder)

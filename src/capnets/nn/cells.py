@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from capnets.errors import InputError
-from capnets.nn import recurrence
-from capnets.nn.derivatives import are_transformed, by_hand
-from capnets.nn.steps import are_compiled
+from capnets.nn import derivatives, recurrence
+from capnets.nn.parts import Part
 
 __all__ = ["Cell", "GRUCell", "LSTMCell", "RNNCell", "check_state"]
 
@@ -65,6 +64,10 @@ class Cell(nn.Module, ABC):
         What is given is checked by `state_before`, here and not by its type.
         """
 
+    def part(self, sets: int) -> Part | None:
+        """What reads so many sets from the first state on, where derivatives are written out."""
+        return None
+
     def state_before(self, e: Tensor, state: Tensor | None) -> State:
         """The state to go on from: the one given, if both fit this cell, or else the first."""
         if e.ndim != 3 or e.shape[2] != self.in_features:
@@ -91,10 +94,10 @@ class RecurrentCell(Cell):
         state = self.state_before(e, state)
         if not e.shape[1]:
             return e.new_empty(len(e), 0, self.out_features), state
-        if are_transformed():
+        if derivatives.are_transformed():
             return self.written_out(e, state)
-        slow = len(e) < FEW and not torch.is_grad_enabled() and not are_compiled(state)
-        if slow or not by_hand(e):
+        slow = len(e) < FEW and not torch.is_grad_enabled() and not recurrence.are_compiled(state)
+        if slow or not derivatives.by_hand(e):
             return self.native(e, state)
         z, state = self.steps(e.transpose(0, 1), state)
         return z.transpose(0, 1), state
@@ -141,6 +144,10 @@ class RNNCell(RecurrentCell):
         z = recurrence.rnn(e, state, self.weight_input, self.weight_state, self.bias)
         return z, z[-1]
 
+    def part(self, sets: int) -> Part:
+        parameters = self.weight_input, self.weight_state, self.bias
+        return recurrence.Recurrence(recurrence.RNN, (self.initial_state(sets),), parameters)
+
     def native(self, e: Features, state: State) -> tuple[States, State]:
         weights = [self.weight_input, self.weight_state, self.bias, self.no_bias]
         z, after = torch.rnn_tanh(e, state[None], weights, True, 1, 0.0, self.training, False, True)
@@ -177,6 +184,11 @@ class GRUCell(RecurrentCell):
     def steps(self, e: Steps, state: State) -> tuple[AfterSteps, State]:
         z = recurrence.gru(e, state, *self.gru.all_weights[0])
         return z, z[-1]
+
+    def part(self, sets: int) -> Part:
+        return recurrence.Recurrence(
+            recurrence.GRU, (self.initial_state(sets),), (*self.gru.all_weights[0],)
+        )
 
     def native(self, e: Features, state: State) -> tuple[States, State]:
         z, after = self.gru(e, state[None])
@@ -216,6 +228,10 @@ class LSTMCell(RecurrentCell):
     def steps(self, e: Steps, state: State) -> tuple[AfterSteps, State]:
         z, memory = recurrence.lstm(e, *state.chunk(2, dim=-1), *self.lstm.all_weights[0])
         return z, torch.cat([z[-1], memory], dim=-1)
+
+    def part(self, sets: int) -> Part:
+        states = self.initial_state(sets).chunk(2, dim=-1)
+        return recurrence.Recurrence(recurrence.LSTM, states, (*self.lstm.all_weights[0],))
 
     def native(self, e: Features, state: State) -> tuple[States, State]:
         h, c = (part.contiguous() for part in state[None].chunk(2, dim=-1))

@@ -22,6 +22,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from capnets.nn.cells import Cell, State, States
+from capnets.nn.counts import Counts
+from capnets.nn.parts import Part
 
 __all__ = ["ContextCell"]
 
@@ -74,6 +76,10 @@ class ContextCell(Cell):
         before = counts[:-1]
         z = torch.cat([e, torch.relu(F.linear(e, *self.gate_per_unit())) * before], dim=2)
         return z.transpose(0, 1), counts[-1]
+
+    def part(self, sets: int) -> Part:
+        kind, gate = self.kind, self.gate
+        return Counts(kind.weight, kind.bias, gate.weight, gate.bias, unit=self.unit)
 
     def gate_per_unit(self) -> tuple[Tensor, Tensor]:
         """Weight and bias of the gate for counts as they are: cheaper than to divide the counts."""

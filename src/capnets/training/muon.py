@@ -21,11 +21,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from capnets.nn.cells import RNNCell
+from capnets.nn.compiled import compiled
+from capnets.training.adamw import BETAS, EPSILON
 
 __all__ = ["Muon", "maps"]
 
@@ -38,8 +41,6 @@ MOMENTUM = 0.95
 #: Of the iteration x <- a x + b (x x') x + c (x x')^2 x, which takes singular values to about 1.
 QUINTIC = (3.4445, -4.7750, 2.0315)
 ITERATIONS = 5
-#: Of AdamW, for all that is no map.
-BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
 def maps(model: nn.Module) -> Iterator[tuple[nn.Parameter, int]]:
@@ -140,8 +141,14 @@ def orthogonal(x: Tensor) -> Tensor:
     if tall:
         x = x.mT
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp_min(1e-12)
-    a, b, c = QUINTIC
-    for _ in range(ITERATIONS):
-        square = x @ x.mT
-        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
+    loops = compiled("directions")
+    if loops is not None and torch.get_num_threads() == 1 and x.dtype == torch.float32 and x.is_cpu:
+        array = x.contiguous().numpy()
+        loops.equalize(array, np.array(QUINTIC, np.float32), ITERATIONS)
+        x = torch.from_numpy(array)
+    else:
+        a, b, c = QUINTIC
+        for _ in range(ITERATIONS):
+            square = x @ x.mT
+            x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from capnets.training.adamw import AdamW
 from capnets.training.muon import Muon
 from capnets.training.recipe import Recipe
 
@@ -15,6 +16,4 @@ def make_optimizer(model: nn.Module, recipe: Recipe, *, rate: float) -> torch.op
     """The optimiser of a recipe for all parameters of a network."""
     if recipe.optimizer == "muon":
         return Muon(model, lr=rate, weight_decay=recipe.weight_decay)
-    return torch.optim.AdamW(
-        model.parameters(), lr=rate, weight_decay=recipe.weight_decay, fused=True
-    )
+    return AdamW(model.parameters(), lr=rate, weight_decay=recipe.weight_decay)

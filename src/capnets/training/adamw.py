@@ -1,0 +1,119 @@
+"""AdamW (Loshchilov & Hutter, 2019) for networks of many small parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import is_not
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["BETAS", "EPSILON", "AdamW"]
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+
+
+class AdamW(torch.optim.Optimizer):
+    """The steps of `torch.optim.AdamW`, for all parameters at once.
+
+    torch goes from parameter to parameter; with networks of this size, that takes longer than what
+    is computed. Here they are one vector for the time of a step. What is remembered has the names
+    and shapes that torch gives it, so either goes on from what the other one saved.
+
+    Examples
+    --------
+    >>> weight = torch.ones(2, requires_grad=True)
+    >>> optimizer = AdamW([weight], lr=0.1)
+    >>> weight.square().sum().backward()
+    >>> optimizer.step()
+    >>> [round(w, 4) for w in weight.tolist()]
+    [0.9, 0.9]
+    """
+
+    def __init__(
+        self, parameters: Iterable[Tensor], *, lr: float, weight_decay: float = 0.0
+    ) -> None:
+        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
+        self._parameters: list[Tensor] = []
+        self._joined: list[_Joined] = []
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """One step; parameters without a gradient stay where they are."""
+        moving = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        if len(moving) != len(self._parameters) or any(map(is_not, moving, self._parameters)):
+            self._parameters, self._joined = moving, [*self._join()]
+        for joined in self._joined:
+            joined.step()
+
+    def _join(self) -> Iterator[_Joined]:
+        """Those that make the same step: of one group, type and device, and seen equally often."""
+        for group in self.param_groups:
+            alike: dict[tuple[Any, ...], list[Tensor]] = {}
+            for p in group["params"]:
+                if p.grad is not None:
+                    seen = float(self.state[p].get("step", 0))
+                    alike.setdefault((p.dtype, p.device, seen), []).append(p)
+            for parameters in alike.values():
+                yield _Joined(parameters, self.state, group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients."""
+        if not set_to_none:
+            super().zero_grad(set_to_none=False)
+        for group in self.param_groups if set_to_none else ():
+            for p in group["params"]:
+                p.grad = None
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from what was remembered elsewhere."""
+        super().load_state_dict(state_dict)
+        self._parameters = []
+
+
+class _Joined:
+    """Parameters as one vector, and so their gradients and what is remembered of them."""
+
+    def __init__(
+        self, parameters: list[Tensor], state: dict[Tensor, Any], group: dict[str, Any]
+    ) -> None:
+        self.parameters, self.group = parameters, group
+        self.weight, self.weights = _vector(parameters)
+        self.gradient, self.gradients = _vector(parameters)
+        self.mean, means = _vector(parameters)
+        self.square, squares = _vector(parameters)
+        self.seen = torch.zeros(len(parameters))
+        names = "exp_avg", "exp_avg_sq", "step"
+        for p, *views in zip(parameters, means, squares, self.seen, strict=True):
+            for name, view in zip(names, views, strict=True):
+                if name in state[p]:
+                    view.copy_(state[p][name])
+                state[p][name] = view
+        self.number = int(self.seen[0])
+
+    def step(self) -> None:
+        """Gather, step, and give back."""
+        torch._foreach_copy_(self.weights, self.parameters)
+        torch._foreach_copy_(
+            self.gradients, [p.grad for p in self.parameters if p.grad is not None]
+        )
+        rate, (beta, beta_square) = self.group["lr"], BETAS
+        self.mean.lerp_(self.gradient, 1 - beta)
+        self.square.mul_(beta_square).addcmul_(self.gradient, self.gradient, value=1 - beta_square)
+        self.seen += 1
+        self.number += 1
+        # Means begin at 0: what they are too small by after so many steps.
+        lack, lack_square = 1 - beta**self.number, 1 - beta_square**self.number
+        root = self.square.sqrt().mul_(lack_square**-0.5).add_(EPSILON)
+        self.weight.mul_(1 - rate * self.group["weight_decay"])
+        self.weight.addcdiv_(self.mean, root, value=-rate / lack)
+        torch._foreach_copy_(self.parameters, self.weights)
+
+
+def _vector(parameters: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    """Zeros for all parameters, and the same memory in their shapes."""
+    sizes = [p.numel() for p in parameters]
+    vector = parameters[0].new_zeros(sum(sizes))
+    parts = zip(torch.split(vector, sizes), parameters, strict=True)
+    return vector, [part.view(p.shape) for part, p in parts]

@@ -1,0 +1,73 @@
+"""Compiled functions are there with numba, and everything works without."""
+
+import sys
+
+import pytest
+import torch
+
+from capnets.models import build
+from capnets.nn.compiled import _module, _numba_works, by_operations, compiled
+from capnets.nn.fused import may_be_fused
+from capnets.nn.recurrence import are_compiled
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+MODULES = ("counts", "directions", "layers", "loops", "products", "recurrence")
+
+
+@pytest.fixture
+def forgotten(monkeypatch):
+    """As if nothing had been imported from numba yet."""
+    package = sys.modules["capnets.nn.compiled"]
+    for name in MODULES:
+        compiled(name)
+        monkeypatch.delattr(package, name)
+        monkeypatch.delitem(sys.modules, f"capnets.nn.compiled.{name}")
+    forget()
+    yield
+    forget()
+
+
+def forget():
+    _module.cache_clear()
+    _numba_works.cache_clear()
+
+
+def predictions():
+    x = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
+    return {name: build(name, in_features=3, seed=0)(x) for name in ("c-gru", "c-deepset", "rnn")}
+
+
+def test_with_numba():
+    assert are_compiled(torch.zeros(1))
+    assert may_be_fused(torch.zeros(1, 1, 1))
+
+
+def test_where_nobody_wants_it():
+    with by_operations():
+        assert not are_compiled(torch.zeros(1))
+        assert not may_be_fused(torch.zeros(1, 1, 1))
+        without = predictions()
+    torch.testing.assert_close(without, predictions())
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_without_numba(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert not are_compiled(torch.zeros(1))
+    assert not may_be_fused(torch.zeros(1, 1, 1))
+    without = predictions()
+    monkeypatch.undo()
+    forget()
+    torch.testing.assert_close(without, predictions())
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_with_a_numba_that_cannot_be_imported(monkeypatch, tmp_path):
+    """It may be there and not fit the numpy that is there; that is said once."""
+    (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.2 or less')")
+    monkeypatch.delitem(sys.modules, "numba")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.warns(RuntimeWarning, match=r"Numba needs NumPy 2\.2 or less") as said:
+        predictions()
+    assert len(said) == 1
+    predictions()  # not said again: that would be an error here
