@@ -83,14 +83,13 @@ class _Joined:
         self.gradient, self.gradients = _vector(parameters)
         self.mean, means = _vector(parameters)
         self.square, squares = _vector(parameters)
-        self.seen = torch.zeros(len(parameters))
+        self.seen = torch.zeros(len(parameters), device=self.weight.device)
         names = "exp_avg", "exp_avg_sq", "step"
         for p, *views in zip(parameters, means, squares, self.seen, strict=True):
             for name, view in zip(names, views, strict=True):
                 if name in state[p]:
                     view.copy_(state[p][name])
                 state[p][name] = view
-        self.number = int(self.seen[0])
 
     def step(self) -> None:
         """Gather, step, and give back."""
@@ -98,16 +97,22 @@ class _Joined:
         torch._foreach_copy_(
             self.gradients, [p.grad for p in self.parameters if p.grad is not None]
         )
-        rate, (beta, beta_square) = self.group["lr"], BETAS
-        self.mean.lerp_(self.gradient, 1 - beta)
-        self.square.mul_(beta_square).addcmul_(self.gradient, self.gradient, value=1 - beta_square)
         self.seen += 1
-        self.number += 1
-        # Means begin at 0: what they are too small by after so many steps.
-        lack, lack_square = 1 - beta**self.number, 1 - beta_square**self.number
-        root = self.square.sqrt().mul_(lack_square**-0.5).add_(EPSILON)
-        self.weight.mul_(1 - rate * self.group["weight_decay"])
-        self.weight.addcdiv_(self.mean, root, value=-rate / lack)
+        torch._fused_adamw_(  # what torch's own does, for one parameter
+            [self.weight],
+            [self.gradient],
+            [self.mean],
+            [self.square],
+            [],
+            [self.seen[0]],
+            lr=self.group["lr"],
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            weight_decay=self.group["weight_decay"],
+            eps=EPSILON,
+            amsgrad=False,
+            maximize=False,
+        )
         torch._foreach_copy_(self.parameters, self.weights)
 
 

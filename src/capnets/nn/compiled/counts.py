@@ -9,7 +9,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from capnets.nn.compiled.loops import SIDES, exp, largest, loop, one, total, zero
+from capnets.nn.compiled.loops import exp, largest, loop, one, total, zero
 
 __all__ = ["backward", "forward"]
 
@@ -24,7 +24,6 @@ def forward(e, weight_kind, bias_kind, weight_gate, bias_gate, counts, kinds, ga
     rows, features = e.shape
     number, sets = len(bias_kind), len(counts) - rows
     to_kind, to_gate = weight_kind.T.copy(), weight_gate.T.copy()
-    sides = np.empty(SIDES, np.float32)
     for begin in range(0, rows, ROWS):
         end = min(begin + ROWS, rows)
         np.dot(e[begin:end], to_kind, kinds[begin:end])
@@ -34,10 +33,10 @@ def forward(e, weight_kind, bias_kind, weight_gate, bias_gate, counts, kinds, ga
             before, after = counts[row], counts[row + sets]
             for j in range(number):
                 kind[j] += bias_kind[j]
-            highest = largest(kind, sides)
+            highest = largest(kind)
             for j in range(number):
                 kind[j] = exp(kind[j] - highest)
-            share = one / total(kind, sides)
+            share = one / total(kind)
             for j in range(features):
                 out[j] = e[row, j]
             for j in range(number):
@@ -59,7 +58,6 @@ def backward(
     """
     rows, features = e.shape
     number, sets = len(weight_kind), len(dcounts)
-    sides = np.empty(SIDES, np.float32)
     to_kinds, to_gates = np.empty((ROWS, number), np.float32), np.empty((ROWS, number), np.float32)
     product = np.empty((number, features), np.float32)
     part = np.empty((ROWS, features), np.float32)
@@ -73,7 +71,7 @@ def backward(
             to_kind, to_gate = to_kinds[row - begin], to_gates[row - begin]
             for j in range(number):
                 to_kind[j] = later[j] * kind[j]
-            shared = total(to_kind, sides)
+            shared = total(to_kind)
             for j in range(number):
                 d = arriving[features + j]
                 to_kind[j] -= shared * kind[j]

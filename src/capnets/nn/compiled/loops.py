@@ -26,7 +26,7 @@ one = np.float32(1)
 two = np.float32(2)
 zero = np.float32(0)
 
-# Sums may use fused multiply-adds, but are never reordered: the same bits again.
+# Sums may use fused multiply-adds, but are reordered by `total` only.
 FREE = {"contract", "nsz"}
 inlined = numba.njit(inline="always", fastmath=FREE, error_model="numpy")
 
@@ -76,39 +76,21 @@ def tanh(x):
     return two * sigmoid(two * x) - one
 
 
-#: Sums of so many parts are computed side by side, in the same way on every processor.
-SIDES = 16
-
-
-@inlined
+@numba.njit(fastmath=FREE | {"reassoc"}, error_model="numpy")
 @no_type_check
-def total(row, sides):
-    """The sum of a row; `sides` is room for `SIDES` numbers."""
-    sides[:] = zero
-    whole = len(row) - len(row) % SIDES
-    for j in range(0, whole, SIDES):
-        for side in range(SIDES):
-            sides[side] += row[j + side]
-    for j in range(whole, len(row)):
-        sides[j - whole] += row[j]
+def total(row):
+    """The sum of a row, some of it side by side: how many is up to the processor."""
     found = zero
-    for side in range(SIDES):
-        found += sides[side]
+    for j in range(len(row)):
+        found += row[j]
     return found
 
 
 @inlined
 @no_type_check
-def largest(row, sides):
+def largest(row):
     """The largest number of a row."""
-    sides[:] = row[0]
-    whole = len(row) - len(row) % SIDES
-    for j in range(0, whole, SIDES):
-        for side in range(SIDES):
-            sides[side] = max(sides[side], row[j + side])
-    for j in range(whole, len(row)):
-        sides[j - whole] = max(sides[j - whole], row[j])
-    found = sides[0]
-    for side in range(SIDES):
-        found = max(found, sides[side])
+    found = row[0]
+    for j in range(1, len(row)):
+        found = max(found, row[j])
     return found
