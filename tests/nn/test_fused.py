@@ -164,9 +164,13 @@ class TestWhere:
     def test_here(self):
         assert self.is_fused()
 
-    def test_not_with_several_threads(self):
+    def test_not_for_many_instances_on_several_threads(self):
+        few, many = instances(2, fused.MOST // 2), instances(2, fused.MOST // 2 + 1)
+        assert self.is_fused(few)
+        assert self.is_fused(many)
         torch.set_num_threads(2)
-        assert not self.is_fused()
+        assert self.is_fused(few)
+        assert not self.is_fused(many)
 
     def test_not_in_double_precision(self):
         assert not self.is_fused(instances(2, 3).double(), [p.double() for p in modules()])

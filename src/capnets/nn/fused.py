@@ -30,6 +30,9 @@ Results = Float[Tensor, "sets size last"]
 
 Modules = tuple[nn.Module, Cell] | tuple[nn.Module, Cell, nn.Module]
 
+#: With several threads: up to so many instances one function is the quicker way all the same.
+MOST = 1024
+
 
 def through(
     x: Instances, encoder: nn.Module, cell: Cell, decoder: nn.Module | None = None
@@ -46,16 +49,15 @@ def through(
 
 
 def may_be_fused(x: Tensor) -> bool:
-    """Whether one function is the quicker way for such instances: on one thread of a CPU.
+    """Whether one function is the quicker way for such instances: on one thread, or for few.
 
     Several threads share the work of torch's operations, but not that of compiled loops.
     """
     return (
-        torch.get_num_threads() == 1
-        and type(x) is Tensor
+        type(x) is Tensor
         and x.ndim == 3
-        and len(x) > 0
-        and x.shape[1] > 0
+        and (torch.get_num_threads() == 1 or x.shape[:2].numel() <= MOST)
+        and x.shape[:2].numel() > 0
         and derivatives.by_hand(x)
         and not torch.onnx.is_in_onnx_export()
         and not derivatives.are_transformed()
