@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,9 @@ def every_network() -> tuple[dict[str, nn.Module], list[Line]]:
     networks: dict[str, nn.Module] = {
         name: build(name, in_features=FEATURES, hidden=HIDDEN, seed=0) for name in OURS
     }
-    networks[ON_TORCH] = OnTorch(networks["c-gru"])
+    networks[ON_TORCH] = Inside(by_torch, networks["c-gru"])
+    for name in ("c-gru", "c-deepset"):
+        networks[f"{name}, nothing compiled"] = Inside(by_operations, networks[name])
     missing = []
     for name, make in PEERS.items():
         try:
@@ -89,16 +92,16 @@ def every_network() -> tuple[dict[str, nn.Module], list[Line]]:
     return networks, missing
 
 
-class OnTorch(nn.Module):
-    """A network of this project with all derivatives left to torch."""
+class Inside(nn.Module):
+    """A network of this project that computes in another way."""
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(self, way: Callable[[], AbstractContextManager[None]], network: nn.Module) -> None:
         super().__init__()
-        self.network = network
+        self.way, self.network = way, network
 
     def forward(self, x: Tensor) -> Tensor:
         """The same predictions."""
-        with by_torch():
+        with self.way():
             prediction: Tensor = self.network(x)
         return prediction
 

@@ -14,8 +14,9 @@ from capnets.nn.parts import Array, Part, Results, Steps, as_steps, is_watched, 
 
 __all__ = ["Layers", "layers_of"]
 
-#: Weights of a layer up to which compiled loops pay: of larger ones too few rows fit in a product.
-MOST = 2**13
+#: Weights of a layer up to which compiled loops pay: of larger ones, the few rows that are taken at
+#: a time are too many for one thread of BLAS (see `capnets.nn.compiled.products`).
+MOST = 2**15
 
 #: Rows for which there is room between layers when nothing is differentiated: more than at once.
 ROOM = 128
