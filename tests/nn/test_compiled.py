@@ -1,5 +1,6 @@
 """Compiled functions are there with numba, and everything works without."""
 
+import os
 import sys
 
 import pytest
@@ -71,3 +72,21 @@ def test_with_a_numba_that_cannot_be_imported(monkeypatch, tmp_path):
         predictions()
     assert len(said) == 1
     predictions()  # not said again: that would be an error here
+
+
+def test_what_was_compiled_from_other_files_is_forgotten(tmp_path, monkeypatch):
+    """numba would go on with a function that calls one which is another by now."""
+    package = sys.modules["capnets.nn.compiled"]
+    monkeypatch.setattr(package, "__file__", str(tmp_path / "__init__.py"))
+    (tmp_path / "__pycache__").mkdir()
+    files = {"old.nbi": 1, "new.nbi": 3, "new.1.nbc": 1, "new.pyc": 1}
+    for name, time in files.items():
+        (tmp_path / "__pycache__" / name).touch()
+        os.utime(tmp_path / "__pycache__" / name, (time, time))
+    for name in ("loops.py", "layers.py"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (2, 2))
+    package._forget_stale()
+    assert {path.name for path in (tmp_path / "__pycache__").iterdir()} == files.keys() - {
+        "old.nbi"
+    }

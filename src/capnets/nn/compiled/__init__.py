@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 __all__ = ["by_operations", "compiled"]
@@ -56,4 +57,18 @@ def _numba_works() -> bool:
                 stacklevel=2,
             )
         return False
+    _forget_stale()
     return True
+
+
+def _forget_stale() -> None:
+    """Throw away what was compiled before a file of this package changed.
+
+    numba looks at the file of a function, but not at those of the functions that it calls.
+    """
+    folder = Path(__file__).parent
+    with suppress(OSError):  # of others, or gone meanwhile
+        changed = max(file.stat().st_mtime for file in folder.glob("*.py"))
+        for index in folder.glob("__pycache__/*.nbi"):
+            if index.stat().st_mtime < changed:
+                index.unlink()

@@ -32,7 +32,7 @@ inlined = numba.njit(inline="always", fastmath=FREE, error_model="numpy")
 
 
 def loop(function: Callable[..., None]) -> Callable[..., None]:
-    """Compile a function of arrays when it is called first."""
+    """Compile a function of arrays when it is called first, and keep that for other processes."""
     compiled: Any = numba.njit(nogil=True, fastmath=FREE, error_model="numpy")(function)
     with suppress(RuntimeError):  # no folder to keep it in: it is compiled anew next time
         compiled.enable_caching()

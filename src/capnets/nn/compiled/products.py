@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import no_type_check
 
-import numba
 import numpy as np
 
-from capnets.nn.compiled.loops import FREE, inlined, zero
+from capnets.nn.compiled.loops import inlined, loop, zero
 
 __all__ = ["at_once", "back", "project", "times", "total_of_rows"]
 
@@ -21,8 +20,6 @@ ALONE = 2**18
 #: Fewer rows than these are multiplied here: what BLAS does before it begins would take longer.
 FEW = 4
 
-called = numba.njit(nogil=True, fastmath=FREE, error_model="numpy", cache=True)
-
 
 @inlined
 @no_type_check
@@ -31,7 +28,7 @@ def at_once(weights):
     return max(8, min(128, ALONE // max(weights, 1) // 8 * 8))
 
 
-@called
+@loop
 @no_type_check
 def times(rows, matrix, into):
     """Rows times a matrix."""
@@ -58,7 +55,7 @@ def times(rows, matrix, into):
                 out[j] += a * matrix[k, j]
 
 
-@called
+@loop
 @no_type_check
 def project(x, weight, bias, y):
     """What a linear layer makes of rows."""
@@ -72,7 +69,7 @@ def project(x, weight, bias, y):
                 y[i, j] += bias[j]
 
 
-@called
+@loop
 @no_type_check
 def back(dy, x, weight, dweight, dx):
     """Derivatives of the weight and, if `dx` has rows, of what it was multiplied by."""
@@ -89,7 +86,7 @@ def back(dy, x, weight, dweight, dx):
             times(dy[begin:end], weight, dx[begin:end])
 
 
-@called
+@loop
 @no_type_check
 def total_of_rows(rows, total):
     """The sum of all rows."""
