@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from capnets.errors import InputError
 from capnets.models import build
 from capnets.nn import fused
 from capnets.nn.cells import GRUCell, LSTMCell, RNNCell
@@ -219,3 +220,38 @@ class TestWhere:
         used = model(x)
         monkeypatch.setattr(fused, "may_be_fused", lambda x: False)
         torch.testing.assert_close(used, model(x), rtol=1e-4, atol=1e-5)
+
+
+class TestWhatDoesNotFit:
+    """Compiled loops would read and write beside their memory; torch says what is wrong."""
+
+    @pytest.mark.parametrize("cell", CELLS)
+    def test_features(self, cell):
+        encoder, _, decoder = modules(cell)
+        _, other, _ = modules(cell, features=7)
+        with pytest.raises(InputError, match="this cell was built for 7"):
+            through(instances(2, 3), encoder, other, decoder)
+
+    @pytest.mark.parametrize("cell", CELLS)
+    def test_states(self, cell):
+        encoder, cell, _ = modules(cell)
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            through(instances(2, 3), encoder, cell, mlp(cell.out_features + 1, 1))
+
+    def test_instances(self):
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            through(instances(2, 3, inputs=4), *modules())
+
+    @pytest.mark.parametrize("name", ["encoder", "kind", "gate"])
+    def test_a_bias_that_was_replaced(self, name):
+        encoder, cell, decoder = modules()
+        layer = encoder[0] if name == "encoder" else getattr(cell, name)
+        layer.bias = nn.Parameter(torch.zeros(len(layer.bias) + 1))
+        with pytest.raises(RuntimeError, match=r"must match|expand"):
+            through(instances(2, 3), encoder, cell, decoder)
+
+    def test_parameters_of_a_recurrence_that_were_replaced(self):
+        encoder, cell, decoder = modules(RNNCell)
+        cell.bias = nn.Parameter(torch.zeros(3))
+        with pytest.raises(InputError, match="states and parameters of a cell have shapes"):
+            through(instances(2, 3), encoder, cell, decoder)
