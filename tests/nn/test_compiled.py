@@ -39,13 +39,13 @@ def predictions():
 
 
 def test_with_numba():
-    assert are_compiled(torch.zeros(1))
+    assert are_compiled(torch.zeros(1, 1))
     assert may_be_fused(torch.zeros(1, 1, 1))
 
 
 def test_where_nobody_wants_it():
     with by_operations():
-        assert not are_compiled(torch.zeros(1))
+        assert not are_compiled(torch.zeros(1, 1))
         assert not may_be_fused(torch.zeros(1, 1, 1))
         without = predictions()
     torch.testing.assert_close(without, predictions())
@@ -54,7 +54,7 @@ def test_where_nobody_wants_it():
 @pytest.mark.usefixtures("forgotten")
 def test_without_numba(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert not are_compiled(torch.zeros(1))
+    assert not are_compiled(torch.zeros(1, 1))
     assert not may_be_fused(torch.zeros(1, 1, 1))
     without = predictions()
     monkeypatch.undo()

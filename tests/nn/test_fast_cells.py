@@ -147,10 +147,13 @@ class TestCompiled:
     """Compiled loops are used where they are the quicker way, and only if they are there."""
 
     def test_where(self, one_thread):
-        few, many = torch.zeros(2, 3), torch.zeros(1, recurrence.MOST + 1)
+        few, many = torch.zeros(2, 3), torch.zeros(recurrence.MOST, 2)
         assert recurrence.are_compiled(few)
         assert recurrence.are_compiled(many)
         assert not recurrence.are_compiled(few.double())
+        wide = recurrence.WIDEST + 1
+        assert recurrence.are_compiled(torch.zeros(recurrence.FEW - 1, wide))
+        assert not recurrence.are_compiled(torch.zeros(recurrence.FEW, wide))
         torch.set_num_threads(2)
         assert recurrence.are_compiled(few)
         assert not recurrence.are_compiled(many)

@@ -10,11 +10,9 @@ from typing import no_type_check
 import numpy as np
 
 from capnets.nn.compiled.loops import exp, largest, loop, one, total, zero
+from capnets.nn.compiled.products import at_once
 
 __all__ = ["backward", "forward"]
-
-#: Rows at once: so few that their products are made by one thread (see `layers`).
-ROWS = 64
 
 
 @loop
@@ -24,8 +22,9 @@ def forward(e, weight_kind, bias_kind, weight_gate, bias_gate, counts, kinds, ga
     rows, features = e.shape
     number, sets = len(bias_kind), len(counts) - rows
     to_kind, to_gate = weight_kind.T.copy(), weight_gate.T.copy()
-    for begin in range(0, rows, ROWS):
-        end = min(begin + ROWS, rows)
+    some = at_once(weight_kind.size)
+    for begin in range(0, rows, some):
+        end = min(begin + some, rows)
         np.dot(e[begin:end], to_kind, kinds[begin:end])
         np.dot(e[begin:end], to_gate, gates[begin:end])
         for row in range(begin, end):
@@ -58,12 +57,13 @@ def backward(
     """
     rows, features = e.shape
     number, sets = len(weight_kind), len(dcounts)
-    to_kinds, to_gates = np.empty((ROWS, number), np.float32), np.empty((ROWS, number), np.float32)
+    some = at_once(weight_kind.size)
+    to_kinds, to_gates = np.empty((some, number), np.float32), np.empty((some, number), np.float32)
     product = np.empty((number, features), np.float32)
-    part = np.empty((ROWS, features), np.float32)
+    part = np.empty((some, features), np.float32)
     dkind[:], dgate[:], dbiases[:] = zero, zero, zero
-    for end in range(rows, 0, -ROWS):
-        begin = max(end - ROWS, 0)
+    for end in range(rows, 0, -some):
+        begin = max(end - some, 0)
         count = end - begin
         for row in range(end - 1, begin - 1, -1):
             kind, gate, before = kinds[row], gates[row], counts[row]

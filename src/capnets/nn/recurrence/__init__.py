@@ -33,6 +33,10 @@ State = Float[Tensor, "sets hidden"]
 #: loops are the quicker way all the same.
 MOST = 4096
 
+#: Compiled loops multiply few rows at a time, by matrices that must stay in the cache: so they are
+#: for states up to so wide, or for so few sets that nothing would be multiplied at once anyway.
+WIDEST, FEW = 128, 4
+
 
 def rnn(e: Steps, h: State, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor) -> States:
     """All states of a tanh cell with one bias vector, from features and the state before."""
@@ -63,6 +67,7 @@ def are_compiled(state: Tensor) -> bool:
     return (
         state.dtype == torch.float32
         and state.device.type == "cpu"
+        and (state.shape[1] <= WIDEST or len(state) < FEW)
         and (state.numel() <= MOST or torch.get_num_threads() == 1)
         and compiled("recurrence") is not None
     )
