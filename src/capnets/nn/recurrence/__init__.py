@@ -10,7 +10,8 @@ The functions can be differentiated once (see `derivatives`).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -23,7 +24,7 @@ from capnets.nn.derivatives import Gradients, once
 from capnets.nn.parts import Part, Results
 from capnets.nn.recurrence import operations
 
-__all__ = ["GRU", "LSTM", "RNN", "Recurrence", "are_compiled", "gru", "lstm", "rnn"]
+__all__ = ["GRU", "LSTM", "RNN", "Kind", "Recurrence", "are_compiled", "gru", "lstm", "rnn"]
 
 Steps = Float[Tensor, "steps sets features"]
 States = Float[Tensor, "steps sets hidden"]
@@ -38,24 +39,50 @@ MOST = 4096
 WIDEST, FEW = 128, 4
 
 
+class Kind(NamedTuple):
+    """A recurrence: its name, its gates and vectors of biases, what it remembers beside states."""
+
+    name: str
+    gates: int
+    biases: int
+    memories: int = 0
+
+    def forward(self, way: Any) -> Callable[..., tuple[Tensor, ...]]:
+        """From features, states and parameters to all states, and what the way back needs."""
+        function: Callable[..., tuple[Tensor, ...]] = getattr(way, f"{self.name}_forward")
+        return function
+
+    def backward(self, way: Any) -> Callable[..., Any]:
+        """From the derivatives of states, and what was kept, to all others."""
+        function: Callable[..., Any] = getattr(way, f"{self.name}_backward")
+        return function
+
+
+RNN = Kind("rnn", gates=1, biases=1)
+GRU = Kind("gru", gates=3, biases=2)
+LSTM = Kind("lstm", gates=4, biases=2, memories=1)
+
+
 def rnn(e: Steps, h: State, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor) -> States:
     """All states of a tanh cell with one bias vector, from features and the state before."""
     _check(RNN, e, h, parameters=(weight_ih, weight_hh, bias))
-    z: Tensor = RNN.apply(e, h, weight_ih, weight_hh, bias)  # type: ignore[no-untyped-call]
+    z: Tensor
+    (z,) = _Recurrent.apply(RNN, e, h, weight_ih, weight_hh, bias)  # type: ignore[no-untyped-call]
     return z
 
 
 def gru(e: Steps, h: State, *parameters: Tensor) -> States:
     """All states of `torch.nn.GRU`, from features, the state before and the module's parameters."""
     _check(GRU, e, h, parameters=parameters)
-    z: Tensor = GRU.apply(e, h, *parameters)  # type: ignore[no-untyped-call]
+    z: Tensor
+    (z,) = _Recurrent.apply(GRU, e, h, *parameters)  # type: ignore[no-untyped-call]
     return z
 
 
 def lstm(e: Steps, h: State, c: State, *parameters: Tensor) -> tuple[States, State]:
     """All states of `torch.nn.LSTM` and its last memory; `h` and `c` are what was before."""
     _check(LSTM, e, h, c, parameters=parameters)
-    z, memory = LSTM.apply(e, h, c, *parameters)  # type: ignore[no-untyped-call]
+    z, memory = _Recurrent.apply(LSTM, e, h, c, *parameters)  # type: ignore[no-untyped-call]
     return z, memory
 
 
@@ -77,119 +104,64 @@ def _way(state: Tensor) -> Any:
     return compiled("recurrence") if are_compiled(state) else operations
 
 
-class RNN(Function):
-    """z = tanh(W e + U z + b)."""
-
-    gates, biases = 1, 1
+class _Recurrent(Function):
+    """All states behind the first, and the last of what else is remembered."""
 
     @staticmethod
-    def forward(ctx: Any, e: Tensor, h: Tensor, *parameters: Tensor) -> Tensor:
-        ctx.way = _way(h)
-        z, *kept = ctx.way.rnn_forward(e, h, *parameters)
-        ctx.save_for_backward(z, *kept)
-        states: Tensor = z[1:]
-        return states
+    def forward(ctx: Any, kind: Kind, e: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.kind, ctx.way = kind, _way(tensors[0])
+        z, *others = kind.forward(ctx.way)(e, *tensors)
+        ctx.save_for_backward(z, *others)
+        return z[1:], *(memory[-1].clone() for memory in others[: kind.memories])
 
     @staticmethod
     @once
-    def backward(ctx: Any, dz: Tensor) -> Gradients:
-        found: Gradients = ctx.way.rnn_backward(
-            dz, *ctx.saved_tensors, wanted=ctx.needs_input_grad[0]
-        )
-        return found
-
-
-class GRU(Function):
-    """z = u z + (1 - u) n, with gates r and u, and n = tanh(W e + b + r (U z + c))."""
-
-    gates, biases = 3, 2
-
-    @staticmethod
-    def forward(ctx: Any, e: Tensor, h: Tensor, *parameters: Tensor) -> Tensor:
-        ctx.way = _way(h)
-        z, *kept = ctx.way.gru_forward(e, h, *parameters)
-        ctx.save_for_backward(z, *kept)
-        states: Tensor = z[1:]
-        return states
-
-    @staticmethod
-    @once
-    def backward(ctx: Any, dz: Tensor) -> Gradients:
-        found: Gradients = ctx.way.gru_backward(
-            dz, *ctx.saved_tensors, wanted=ctx.needs_input_grad[0]
-        )
-        return found
-
-
-class LSTM(Function):
-    """z = o tanh(c), with gates k, f and o, and a memory c = f c + k g."""
-
-    gates, biases = 4, 2
-
-    @staticmethod
-    def forward(
-        ctx: Any, e: Tensor, h: Tensor, c: Tensor, *parameters: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        ctx.way = _way(h)
-        z, memory, *kept = ctx.way.lstm_forward(e, h, c, *parameters)
-        ctx.save_for_backward(z, memory, *kept)
-        return z[1:], memory[-1].clone()
-
-    @staticmethod
-    @once
-    def backward(ctx: Any, dz: Tensor, dc: Tensor | None = None) -> Gradients:
-        found: Gradients = ctx.way.lstm_backward(
-            dz, dc, *ctx.saved_tensors, wanted=ctx.needs_input_grad[0]
-        )
-        return found
+    def backward(ctx: Any, *arriving: Tensor) -> Gradients:
+        wanted = ctx.needs_input_grad[1]
+        back = ctx.kind.backward(ctx.way)
+        return None, *back(*arriving, *ctx.saved_tensors, wanted=wanted)
 
 
 class Recurrence(Part):
-    """One of these functions as a part of a network, from given states on."""
-
-    needs_input_grad: tuple[bool, ...] = (True,)
-    saved_tensors: tuple[Tensor, ...] = ()
+    """A recurrence as a part of a network, from given states on."""
 
     def __init__(
-        self, function: type[Function], states: tuple[Tensor, ...], parameters: tuple[Tensor, ...]
+        self, kind: Kind, states: tuple[Tensor, ...], parameters: tuple[Tensor, ...]
     ) -> None:
         super().__init__(*parameters)
-        self.function: Any = function
-        self.states = states
-
-    def save_for_backward(self, *tensors: Tensor) -> None:
-        """As the context that torch gives to functions, which this object takes the place of."""
-        self.saved_tensors = tensors
+        self.kind, self.states = kind, states
+        self.way = _way(states[0])
 
     def width(self, features: int) -> int | None:
         hidden = self.states[0].shape[1]
         shapes = [tuple(p.shape) for p in self.parameters]
-        return hidden if shapes == _shapes(self.function, features, hidden) else None
+        return hidden if shapes == _shapes(self.kind, features, hidden) else None
 
     def forward(self, x: Steps, *, back: bool) -> Results:
-        found = self.function.forward(self, x, *self.states, *self.parameters)
-        z: Tensor = found[0] if isinstance(found, tuple) else found
-        return z
+        self.kept = self.kind.forward(self.way)(x, *self.states, *self.parameters)
+        states: Tensor = self.kept[0][1:]
+        return states
 
     def backward(self, dy: Results, *, wanted: bool) -> tuple[Steps | None, list[Tensor]]:
-        de, *others = self.function.backward(self, dy)
-        return de, others[len(self.states) :]
+        nothing = [None] * self.kind.memories
+        de, *found = self.kind.backward(self.way)(dy, *nothing, *self.kept, wanted=wanted)
+        return de, found[len(self.states) :]
 
 
-def _shapes(function: Any, features: int, hidden: int) -> list[tuple[int, ...]]:
-    """Those of the parameters of a function."""
-    rows = function.gates * hidden
-    return [(rows, features), (rows, hidden), *[(rows,)] * function.biases]
+def _shapes(kind: Kind, features: int, hidden: int) -> list[tuple[int, ...]]:
+    """Those of the parameters."""
+    rows = kind.gates * hidden
+    return [(rows, features), (rows, hidden), *[(rows,)] * kind.biases]
 
 
-def _check(function: Any, e: Tensor, *states: Tensor, parameters: tuple[Tensor, ...]) -> None:
+def _check(kind: Kind, e: Tensor, *states: Tensor, parameters: tuple[Tensor, ...]) -> None:
     """Refuse what does not fit together: compiled loops would write beside their memory.
 
     A cell holds features and states to its sizes, but its parameters may have been replaced.
     """
     _, sets, features = e.shape
     hidden = states[0].shape[-1]
-    expected = [*[(sets, hidden)] * len(states), *_shapes(function, features, hidden)]
+    expected = [*[(sets, hidden)] * len(states), *_shapes(kind, features, hidden)]
     shapes = [tuple(t.shape) for t in (*states, *parameters)]
     if shapes != expected:
         raise InputError(
