@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from capnets.atomic import write_text
 from capnets.estimators.averaging import mean_added_values, mean_prediction
 from capnets.experiment import task_of
 from capnets.explain import Orders
+from capnets.files import write_text
 from capnets.metrics import added_value_error, mse
 from capnets.models.ensemble import Ensemble
+from capnets.paper.execute import current
 from capnets.paper.names import TASKS
 from capnets.paper.results import Results
-from capnets.paper.work import current
 from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tasks import TaskSets

@@ -23,13 +23,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from forms import FORMS
 
-from capnets.atomic import write_text
+from capnets.files import write_text
 from capnets.models import MODELS
+from capnets.paper.execute import current
 from capnets.paper.published.effectiveness import LARGER_SETS, MAIN_MEAN, VARYING_MEAN
 from capnets.paper.published.interpretability import ADDED_VALUE_ERROR
 from capnets.paper.results import Results
 from capnets.paper.scales import RECIPES
-from capnets.paper.work import current
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "beyond-the-paper.md"

@@ -14,7 +14,6 @@ import torch
 from explain_networks import explained_sets, trained
 
 from capnets import metrics
-from capnets.atomic import write_json, write_text, writing
 from capnets.explain import (
     added_values,
     context,
@@ -25,7 +24,8 @@ from capnets.explain import (
     sensitivity,
     shapley_values,
 )
-from capnets.explain.pictures.figures import class_matrix
+from capnets.explain.render.figures import class_matrix
+from capnets.files import write_json, write_text, writing
 from capnets.runs import versions
 from capnets.tasks.functions import PAIRS
 

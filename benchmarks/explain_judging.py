@@ -21,11 +21,11 @@ from typing import Any
 import torch
 from explain_networks import JUDGED, explained_sets, trained
 
-from capnets.atomic import write_json, write_text
 from capnets.explain import Explanation, added_values, curve, judge, shapley_values
 from capnets.explain.peers import attention_weights, captum_shapley, gradient_times_input
-from capnets.explain.pictures.figures import curves
-from capnets.explain.pictures.rows import number
+from capnets.explain.render.figures import curves
+from capnets.explain.render.rows import number
+from capnets.files import write_json, write_text
 from capnets.models import SetModel
 from capnets.runs import versions
 

@@ -18,12 +18,12 @@ import pandas as pd
 import torch
 from explain_networks import FOLDER, trained
 
-from capnets.atomic import write_text, writing
 from capnets.estimators import SetRegressor
 from capnets.estimators.runs import train_run
-from capnets.report.explanation import explain_run
+from capnets.files import write_text, writing
+from capnets.ingest import Columns
+from capnets.pages import explain_run
 from capnets.runs import Run
-from capnets.tables import Columns
 from capnets.tasks.sentences import split_sentences
 
 OUT = Path("results/explain/pages")

@@ -21,13 +21,13 @@ import numpy as np
 import torch
 from captum.attr import ShapleyValueSampling
 
-from capnets.atomic import write_json, write_text
-from capnets.batches import batches
 from capnets.explain import added_values, shapley_values
 from capnets.explain.peers import captum_shapley
+from capnets.files import write_json, write_text
 from capnets.models import build
 from capnets.runs import versions
 from capnets.sets import Sets
+from capnets.sets.batch import batches
 
 OUT = Path("results/explain")
 SETS, SIZE, ORDERS, REPEATS = 1000, 20, 32, 2

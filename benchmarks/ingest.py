@@ -51,7 +51,7 @@ def train(path: Path, run: Path) -> None:
     import pyarrow.parquet as pq
 
     from capnets.estimators import SetRegressor
-    from capnets.tables import Columns
+    from capnets.ingest import Columns
 
     head = next(pq.ParquetFile(path).iter_batches(50_000)).to_pandas()
     estimator = SetRegressor(
@@ -63,10 +63,10 @@ def train(path: Path, run: Path) -> None:
 
 def ingest(path: Path, folder: Path) -> None:
     """Parquet to memory-mapped sets."""
-    from capnets.tables import Columns, read_table
+    from capnets.ingest import Columns, read_table
 
     sets = read_table(path, Columns(set="set", target="y"), folder=folder).sets
-    print(json.dumps({"sets": len(sets), "mapped_gb": round(sets.pool.nbytes / 1e9, 3)}))
+    print(json.dumps({"sets": len(sets), "mapped_gb": round(sets.instances.nbytes / 1e9, 3)}))
 
 
 def predict(path: Path, run: Path, out: Path) -> None:

@@ -50,7 +50,7 @@ def main() -> None:
 def misread(run: Run, task: TaskSets) -> tuple[dict[int, float], dict[str, Any]]:
     """Rows of misread images with what they were read as; and what sets with them cost."""
     rows = task.images.rows("train")
-    alone = Sets(task.valid.pool, rows, np.arange(len(rows) + 1))
+    alone = Sets(task.valid.instances, rows, np.arange(len(rows) + 1))
     values = predict(run.model, alone)
     wrong = np.abs(values - task.images.classes[rows]) > 0.5
     valid = task.valid

@@ -66,7 +66,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--batch", type=int, default=250)
     parser.add_argument("--clip", type=float, default=1.0)
-    parser.add_argument("--rehearse", type=float, help="see `capnets.training.rehearsal`")
+    parser.add_argument("--rehearse", type=float, help="see `capnets.training.replay`")
     parser.add_argument("--optimizer", choices=["muon"], help="instead of AdamW")
     parser.add_argument("--size", type=int, default=10)
     parser.add_argument("--sets", type=int, default=100_000)

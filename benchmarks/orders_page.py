@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 from orders import RECORDS, STUDIES, WAYS
 from turns import recorded
 
-from capnets.atomic import write_text
+from capnets.files import write_text
 from capnets.tasks import PROTOCOLS
 
 ROOT = Path(__file__).parents[1]

@@ -30,8 +30,8 @@ from capnets.evaluate import added_values
 from capnets.export import Engine
 from capnets.memory import keep_freed
 from capnets.models import AdditiveModel, build
-from capnets.nn.compiled import by_operations
 from capnets.nn.derivatives import by_torch
+from capnets.nn.kernels import by_operations
 from capnets.nn.recurrence import are_compiled
 from capnets.sets import Sets
 from capnets.training.adamw import AdamW

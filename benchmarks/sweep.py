@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from capnets.paper.plan import Plan, make_plan
-from capnets.paper.runner import reproduce
 from capnets.paper.scales import find_scale
+from capnets.paper.scheduler import reproduce
 from capnets.runs import versions
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from goals import goals
 from turns import newest
 
-from capnets.atomic import write_text
+from capnets.files import write_text
 
 HERE = Path(__file__).parent
 BATCHES = (100, 250, 1000)

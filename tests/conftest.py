@@ -94,3 +94,11 @@ def page():
         yield page
         browser.close()
     assert not errors, f"the page reported errors: {errors}"
+
+
+@pytest.fixture
+def say(tmp_path_factory):
+    """Run a command of the command line and return its answer."""
+    from commands import speaker
+
+    return speaker(tmp_path_factory.mktemp("log") / "log")

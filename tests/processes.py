@@ -17,7 +17,7 @@ SERVER.set_forkserver_preload(
     [
         "capnets.cli",
         "capnets.experiment",
-        "capnets.nn.compiled.recurrence",
+        "capnets.nn.kernels.recurrence",
         "capnets.training.fit",
         "lightning_fabric",
         "processes",

@@ -85,7 +85,7 @@ def test_missing_peers_are_said_and_not_fatal(monkeypatch, capsys):
 def test_without_numba_nothing_is_called_compiled(monkeypatch):
     import speed
 
-    from capnets.nn.compiled import by_operations
+    from capnets.nn.kernels import by_operations
 
     monkeypatch.setattr(speed, "in_turn", lambda works, rounds: dict.fromkeys(works, 1.0))
     lines = speed.of_few_sets(1)

@@ -11,8 +11,8 @@ from capnets.estimators import SetRegressor
 from capnets.estimators.documents import opened
 from capnets.estimators.predicting import predict_table
 from capnets.estimators.runs import train_run
-from capnets.report.explanation import explain_run
-from capnets.tables import Columns, read_table
+from capnets.ingest import Columns, read_table
+from capnets.pages import explain_run
 from capnets.tasks.sentences import embed_sentences, split_sentences
 
 REVIEWS = pd.DataFrame(
@@ -56,7 +56,7 @@ def test_a_row_is_a_document(vectors):
     assert table.schema.feature_names == ("review[0]", "review[1]", "review[2]")
     assert table.sets[2][:, 0].tolist() == [3, 12, 8]
     again = read(REVIEWS.drop(columns="stars"), table.schema, labels=False)
-    np.testing.assert_array_equal(again.sets.pool, table.sets.pool)
+    np.testing.assert_array_equal(again.sets.instances, table.sets.instances)
     assert vectors[0][0] == vectors[1][0]  # the same sentences have the same name
 
 
@@ -67,7 +67,7 @@ def test_a_row_is_a_sentence_and_other_columns_can_be_features(vectors):
     documents = read(REVIEWS, Columns(text="review", target="stars", features=("price",)))
     assert table.sets.sizes.tolist() == [2, 1, 3, 1]
     assert table.schema.feature_names[0] == "price"
-    np.testing.assert_array_equal(table.sets.pool, documents.sets.pool)
+    np.testing.assert_array_equal(table.sets.instances, documents.sets.instances)
     assert table.sets.ids.tolist() == ["a", "b", "c", "d"]
 
 
@@ -77,7 +77,7 @@ def test_many_rows_are_read_in_pieces(vectors, monkeypatch):
     monkeypatch.setattr("capnets.estimators.documents.ROWS", 3)
     pieces = read(REVIEWS, columns).sets
     assert len(vectors) == 3
-    np.testing.assert_array_equal(pieces.pool, whole.pool)
+    np.testing.assert_array_equal(pieces.instances, whole.instances)
     np.testing.assert_array_equal(pieces.ids, whole.ids)
 
 
@@ -129,7 +129,7 @@ def test_real_vectors():
     columns = Columns(text="review", target="stars")
     sets = read(REVIEWS, columns).sets
     sentences = [s for text in REVIEWS.review for s in split_sentences(text)]
-    np.testing.assert_array_equal(sets.pool, embed_sentences("another", sentences))
+    np.testing.assert_array_equal(sets.instances, embed_sentences("another", sentences))
 
 
 def test_labels_of_documents_are_looked_up_by_the_rows_of_the_frame(vectors):

@@ -98,14 +98,14 @@ class TestPredict:
     @pytest.mark.parametrize("use", [predict, added_values])
     def test_not_a_number(self, wrong, use):
         sets = ragged()
-        sets.pool[sets.rows(20)[0], 3] = wrong
+        sets.instances[sets.rows(20)[0], 3] = wrong
         with pytest.raises(InputError, match=r"set 20 has the value .* in column 3"):
             use(network(), sets)
         assert np.isfinite(use(network(), sets[:20])).all(), "no set uses that row"
 
     def test_large_numbers_are_numbers(self):
         sets = ragged()
-        sets.pool[:] = 3e38
+        sets.instances[:] = 3e38
         predict(network(), sets)
 
     def test_wrong_width(self):

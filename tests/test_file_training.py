@@ -8,7 +8,7 @@ from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import train_run
 from capnets.export import export
-from capnets.tables import Columns
+from capnets.ingest import Columns
 
 SETTINGS = {"members": 1, "orders": 1, "epochs": 2, "hidden": 4, "random_state": 0}
 
@@ -29,7 +29,7 @@ COLUMNS = Columns(set="s", target="y")
 def test_instances_of_a_file_are_mapped_and_give_the_same_network(frame, tmp_path, kind):
     class Watched(SetRegressor):
         def _learn(self, sets, given, **how):
-            self.pool_ = type(sets.pool)
+            self.pool_ = type(sets.instances)
             return super()._learn(sets, given, **how)
 
     path = tmp_path / f"t.{kind}"

@@ -72,7 +72,7 @@ def judge(name: str) -> None:
     p[judged] = np.mean([probabilities(*look) for look in READERS[name]], axis=0)
     told = p.argmax(1)
     for task in TASKS:
-        sets = test.sets(task, test.pool("patches"), part="test", count=JUDGED_SETS)
+        sets = test.sets(task, test.instances("patches"), part="test", count=JUDGED_SETS)
         function = find_function(task)
         by_class = function.value(told[sets.index], sets.offsets)
         by_mean = mean_labels(function.name, p[sets.index].reshape(-1, SIZE, 10))
@@ -90,7 +90,7 @@ def probabilities(embedding: str, epochs: int, warped: bool, readings: int) -> n
     """Train a reader, calibrate it, and give its probabilities for the test images."""
     choose, test = Data.load("choose"), Data.load("test")
     model = reader(choose, embedding, epochs=epochs, warped=warped)
-    pool, kept = test.pool(embedding), choose.images.rows("test")
+    pool, kept = test.instances(embedding), choose.images.rows("test")
     torch.manual_seed(0)  # of the warps
     looks = [
         np.stack([logits(model, pool, rows, warped=readings > 1) for _ in range(readings)])
@@ -105,7 +105,7 @@ def reader(data: Data, embedding: str, *, epochs: int, warped: bool) -> SetModel
     """A network that tells the classes of single images: `fit` on sets of one instance."""
     inputs = "pictures" if embedding == "none" else "none"
     model = build("deepset", outputs=10, hidden=64, layers=1, inputs=inputs, warp=warped, seed=0)
-    sets = data.singles(data.pool(embedding), data.images.classes.astype(np.float32))
+    sets = data.singles(data.instances(embedding), data.images.classes.astype(np.float32))
     recipe = Recipe(epochs=epochs, batch_size=125, learning_rate=3e-3)
     WEIGHTS.mkdir(parents=True, exist_ok=True)
     path = WEIGHTS / f"reader-{embedding}-{epochs}-{warped}.safetensors"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from data import records
 
+from capnets.paper.execute import current
 from capnets.paper.results import Results
-from capnets.paper.work import current
 from capnets.tasks.functions import find_function
 
 if TYPE_CHECKING:

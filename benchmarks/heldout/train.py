@@ -34,8 +34,8 @@ import torch
 from data import JUDGED_SETS, Data, record, recorded
 from torch import Tensor, nn
 
-from capnets.atomic import write_json
 from capnets.evaluate import added_values, predict
+from capnets.files import write_json
 from capnets.metrics import added_value_error, mse
 from capnets.models import build, parameters
 from capnets.models.base import SetModel
@@ -115,7 +115,7 @@ def network(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
         before = 0.0
         inputs = "none" if way == "patches" else "pictures"
         model = build("c-deepset", inputs=inputs, warp=way == "warped", seed=0)
-    pool = data.pool("patches" if way == "patches" else "none")
+    pool = data.instances("patches" if way == "patches" else "none")
     sets = data.sets(task, pool, part="train", count=choice["sets"])
     return model, before + train(model, sets, choice)
 
@@ -123,14 +123,14 @@ def network(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
 def taught(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
     """Convolutions in the place of an encoder that read features."""
     teacher, before = network(earlier(choice, "patches"), data)
-    features = torch.from_numpy(data.pool("patches")[: data.images.train])
+    features = torch.from_numpy(data.instances("patches")[: data.images.train])
     with torch.no_grad():
         encoded = teacher.encoder(features[None])[0].numpy()
     student = build(
         "deepset", outputs=encoded.shape[1], hidden=64, layers=1, inputs="pictures", warp=True,
         seed=0,
     )  # fmt: skip
-    seconds = train(student, data.singles(data.pool("none"), encoded), choice)
+    seconds = train(student, data.singles(data.instances("none"), encoded), choice)
     teacher.inputs, teacher.encoder, teacher.in_features = Taught(student), nn.Identity(), None
     return teacher, before + seconds
 
@@ -178,7 +178,7 @@ class Clock:
 def judge(models: list[SetModel], data: Data, task: str) -> dict[str, Any]:
     """Errors on sets of images that were not trained on, of the mean over networks."""
     answers = [answer(model, data, task) for model in models]
-    sets = data.sets(task, data.pool("patches"), part="test", count=JUDGED_SETS)
+    sets = data.sets(task, data.instances("patches"), part="test", count=JUDGED_SETS)
     expected = find_function(task).added_values(data.images.classes[sets.index], sets.offsets)
     values = mean([found.pop("values") for found in answers])
     errors = {
@@ -194,7 +194,7 @@ def judge(models: list[SetModel], data: Data, task: str) -> dict[str, Any]:
 def answer(model: SetModel, data: Data, task: str) -> dict[str, np.ndarray]:
     """What a network says of the sets, in all ways in which it is judged."""
     reads = any(isinstance(m, ConvEncoder) for m in model.modules())
-    pool = data.pool("none" if reads else "patches")
+    pool = data.instances("none" if reads else "patches")
     sets = data.sets(task, pool, part="test", count=JUDGED_SETS)
     generator = torch.Generator().manual_seed(0)
     rest = copy.deepcopy(model)
@@ -223,8 +223,10 @@ def read(model: SetModel, sets: Sets, *, warped: bool) -> Sets:
             module.train(warped)
     rows = np.unique(sets.index)
     parts = torch.from_numpy(rows).split(1000)
-    features = [model.inputs(torch.from_numpy(sets.pool[p.numpy()])[:, None])[:, 0] for p in parts]
-    pool = np.zeros((len(sets.pool), features[0].shape[1]), dtype=np.float32)
+    features = [
+        model.inputs(torch.from_numpy(sets.instances[p.numpy()])[:, None])[:, 0] for p in parts
+    ]
+    pool = np.zeros((len(sets.instances), features[0].shape[1]), dtype=np.float32)
     pool[rows] = torch.cat(features).numpy()
     return Sets(pool, sets.index, sets.offsets, sets.y)
 

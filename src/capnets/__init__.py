@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from capnets.export import Engine as Engine
     from capnets.export import Stream as Stream
     from capnets.export import Streams as Streams
+    from capnets.ingest import Columns as Columns
     from capnets.models import CapacityNetwork as CapacityNetwork
     from capnets.models import ModelSpec as ModelSpec
     from capnets.models import build as build
     from capnets.runs import load as load
     from capnets.sets import Sets as Sets
-    from capnets.tables import Columns as Columns
     from capnets.tasks import TaskSpec as TaskSpec
     from capnets.tasks import make as make_task  # noqa: F401
     from capnets.training.fit import fit as fit
@@ -37,7 +37,7 @@ __version__ = "0.1.0"
 # silently put the module where the function had been. So it is `capnets.evaluate.evaluate`.
 _HOMES = {
     "CapacityNetwork": ("capnets.models", "CapacityNetwork"),
-    "Columns": ("capnets.tables", "Columns"),
+    "Columns": ("capnets.ingest", "Columns"),
     "Engine": ("capnets.export", "Engine"),
     "Explanation": ("capnets.explain", "Explanation"),
     "InputError": ("capnets.errors", "InputError"),

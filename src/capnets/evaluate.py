@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from capnets import metrics
-from capnets.batches import Batch, Batches
 from capnets.errors import InputError
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
+from capnets.sets.batch import Batch, Batches
 
 __all__ = ["added_values", "evaluate", "order_sensitivity", "predict"]
 
@@ -25,7 +25,7 @@ def predict(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
     """One prediction per set; a row of them where the network has several outputs."""
     out = np.empty((len(sets), model.outputs), dtype=np.float32)
     for batch in _read(model, sets, batch_size):
-        out[batch.chosen] = _array(model(batch.x, batch.mask))
+        out[batch.set_index] = _array(model(batch.x, batch.mask))
     return out[:, 0] if model.outputs == 1 else out
 
 
@@ -35,8 +35,8 @@ def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Arra
     out = np.empty((len(sets.index), model.outputs), dtype=np.float32)
     for batch in _read(model, sets, batch_size):
         values = model.added_values(batch.x, batch.mask)
-        sizes = sets.sizes[batch.chosen]
-        positions = sets.offsets[:-1][batch.chosen][:, None] + np.arange(values.shape[1])
+        sizes = sets.sizes[batch.set_index]
+        positions = sets.offsets[:-1][batch.set_index][:, None] + np.arange(values.shape[1])
         real = np.arange(values.shape[1]) < sizes[:, None]
         out[positions[real]] = _array(values)[real]
     return out[:, 0] if model.outputs == 1 else out

@@ -22,12 +22,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from capnets.atomic import write_json, write_text
 from capnets.errors import InputError
+from capnets.files import write_json, write_text
+from capnets.files.tensors import Damaged, read_tensors, write_tensors
 from capnets.models import ModelSpec, SetModel
 from capnets.records import Record
 from capnets.training.recipe import Recipe
-from capnets.training.tensors import Damaged, read_tensors, write_tensors
 
 __all__ = ["Run", "RunConfig", "load", "versions"]
 

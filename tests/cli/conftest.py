@@ -1,32 +1,8 @@
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from processes import Command
-
-
-class Answer:
-    """What a command said (standard output and error together) and how it ended."""
-
-    def __init__(self, code: int, text: str) -> None:
-        self.code, self.text = code, text
-
-    @property
-    def json(self) -> Any:
-        """The document it printed; nothing else may be printed beside it."""
-        assert self.code == 0, self.text
-        return json.loads(self.text)
-
-
-Say = Callable[..., Answer]
-
-
-@pytest.fixture
-def say(tmp_path_factory) -> Say:
-    return speaker(tmp_path_factory.mktemp("log") / "log")
 
 
 @pytest.fixture(scope="session")
@@ -50,11 +26,3 @@ def reviewed(tmp_path_factory) -> Path:
     )
     assert command.wait() == 0, command.output
     return folder
-
-
-def speaker(log: Path) -> Say:
-    def say(*arguments: object, **how: Any) -> Answer:
-        command = Command(*arguments, log=log, **how)
-        return Answer(command.wait(), command.output)
-
-    return say

@@ -14,8 +14,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
+from capnets.ingest import Columns
 from capnets.sets import Sets
-from capnets.tables import Columns
 from ragged import QUICK, amounts, classes, frame_of, ragged
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.tables import Columns
+from capnets.ingest import Columns
 from ragged import QUICK, amounts, classes, frame_of, ragged
 
 

@@ -9,8 +9,8 @@ from capnets.errors import InputError
 from capnets.estimators import SetRegressor
 from capnets.estimators.inputs import Given, read
 from capnets.estimators.per_set import per_set
+from capnets.ingest import Columns, read_table
 from capnets.sets import Sets
-from capnets.tables import Columns, read_table
 from ragged import QUICK, amounts, frame_of, ragged
 
 
@@ -72,7 +72,7 @@ def test_weights_and_groups_of_a_table_count_wherever_y_comes_from(case, target)
 
 
 def renamed(sets, *names):
-    return Sets(sets.pool, sets.index, sets.offsets, sets.y, feature_names=names)
+    return Sets(sets.instances, sets.index, sets.offsets, sets.y, feature_names=names)
 
 
 def test_features_of_other_names_are_refused(case):

@@ -9,8 +9,8 @@ from sklearn.metrics import get_scorer
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import evaluate_run, train_run
+from capnets.ingest import Columns, read_table
 from capnets.sets import Sets
-from capnets.tables import Columns, read_table
 from ragged import QUICK, amounts, classes, frame_of, ragged
 
 

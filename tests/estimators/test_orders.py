@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from capnets.errors import InputError
 from capnets.estimators.runs import train_run
-from capnets.tables import Columns
+from capnets.ingest import Columns
 from capnets.training.priors import Sparse
 from ragged import QUICK, frame_of
 

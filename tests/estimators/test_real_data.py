@@ -21,7 +21,7 @@ from capnets.tasks.mil import MIL, load_mil, load_wmil
 )
 def test_multiple_instance_data(name, sets, instances, features):
     data = load_mil(name)
-    assert (len(data), *data.pool.shape) == (sets, instances, features)
+    assert (len(data), *data.instances.shape) == (sets, instances, features)
     assert (data.sizes > 0).all()
     data.check_finite()
     assert (set(np.unique(data.y)) == {0, 1}) == (MIL[name].classes is not None)
@@ -29,7 +29,7 @@ def test_multiple_instance_data(name, sets, instances, features):
 
 @pytest.mark.data
 def test_reviews():
-    assert load_wmil("ted_comments").pool.shape == (3814, 957)
+    assert load_wmil("ted_comments").instances.shape == (3814, 957)
     assert load_wmil("audible").y.shape == (1200, 3)
 
 

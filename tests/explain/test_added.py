@@ -8,7 +8,7 @@ from capnets.errors import InputError
 from capnets.evaluate import added_values as plain_added_values
 from capnets.evaluate import predict as plain_predict
 from capnets.explain import Orders, added_values, predict, sensitivity
-from capnets.explain.running import Mean
+from capnets.explain.streaming_mean import Mean
 from capnets.models import MODELS, build
 from capnets.tasks import FUNCTIONS
 

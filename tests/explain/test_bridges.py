@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from capnets.batches import batches
 from capnets.errors import InputError
 from capnets.explain import game, presence_function, shapley_values
 from capnets.explain.peers import attention_weights, captum_shapley, gradient_times_input
 from capnets.models import build
 from capnets.sets import Sets
+from capnets.sets.batch import batches
 from capnets.tasks import FUNCTIONS
 
 
@@ -80,7 +80,7 @@ def test_gradient_times_input_of_a_linear_network(ragged):
         encoder=torch.nn.Sequential(), cell=Nothing(), decoder=linear, activation="identity"
     )
     found = gradient_times_input(model, ragged)
-    expected = linear(torch.from_numpy(ragged.pool))[:, 0].detach().numpy()
+    expected = linear(torch.from_numpy(ragged.instances))[:, 0].detach().numpy()
     assert found.values == pytest.approx(expected, abs=1e-5)
     assert found.gaps == pytest.approx(0, abs=1e-5)
 

@@ -135,7 +135,7 @@ def test_bad_input():
     with pytest.raises(InputError, match="1 x 28 x 28"):
         engine.predict(ragged([2], (1, 28, 28)))
     sets = ragged([2, 5])
-    sets.pool[4, 1] = np.nan
+    sets.instances[4, 1] = np.nan
     with pytest.raises(InputError, match="nan"):
         engine.predict(sets)
     with pytest.raises(InputError, match="threads"):

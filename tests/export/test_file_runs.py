@@ -7,8 +7,8 @@ import pytest
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.evaluate import added_values, predict
 from capnets.export import Engine, export
+from capnets.ingest import Columns, read_table
 from capnets.models import MODELS
-from capnets.tables import Columns, read_table
 
 
 @pytest.fixture(scope="module")

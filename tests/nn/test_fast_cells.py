@@ -9,8 +9,8 @@ from torch.autograd import gradcheck
 
 from capnets.nn import recurrence
 from capnets.nn.cells import FEW, GRUCell, LSTMCell, RNNCell
-from capnets.nn.compiled import by_operations
 from capnets.nn.derivatives import by_torch
+from capnets.nn.kernels import by_operations
 
 CELLS = [RNNCell, GRUCell, LSTMCell]
 HIDDEN = 5
@@ -159,7 +159,7 @@ class TestCompiled:
         assert not recurrence.are_compiled(many)
 
     def test_same_functions(self):
-        from capnets.nn.compiled import recurrence as compiled
+        from capnets.nn.kernels import recurrence as compiled
         from capnets.nn.recurrence import operations
 
         assert set(compiled.__all__) == set(operations.__all__) - {"Kept"}

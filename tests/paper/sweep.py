@@ -4,8 +4,8 @@ import sys
 from dataclasses import replace
 
 from capnets.paper.plan import make_plan
-from capnets.paper.runner import reproduce
 from capnets.paper.scales import find_scale
+from capnets.paper.scheduler import reproduce
 
 SCALE = replace(find_scale("smoke"), sets=1000, epochs=12)
 PLAN = make_plan(["main-mean"], scale=SCALE, models=["gru", "c-gru"], tasks=["US", "WTri"])

@@ -17,8 +17,8 @@ import pytest
 from capnets.errors import InputError
 from capnets.paper import cluster
 from capnets.paper.cluster import ClusterWorkers
-from capnets.paper.runner import reproduce
-from capnets.paper.workers import Progressed
+from capnets.paper.pool import Progressed
+from capnets.paper.scheduler import reproduce
 from paper.processes import settled, started, until
 from paper.sweep import PLAN
 

@@ -6,16 +6,16 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.paper.beyond import count_beyond
-from capnets.paper.cells import Cell
 from capnets.paper.claims import Count, count_claims
 from capnets.paper.compare import compare
+from capnets.paper.jobs import Cell
 from capnets.paper.names import BEYOND, MODELS
 from capnets.paper.published import effectiveness as published
 from capnets.paper.published import interpretability
+from capnets.paper.report.texts import case_count, progress_of
 from capnets.paper.results import Record
 from capnets.paper.scales import every_scale, find_scale
 from capnets.paper.tables import TABLES
-from capnets.report.paper.texts import case_count, progress_of
 
 FULL = replace(find_scale("full"), seeds=(0,))
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from capnets.errors import InputError
-from capnets.paper.cells import Cell, Shape
+from capnets.paper.jobs import Cell, Shape
 from capnets.paper.results import Record, Results
 
 MADE = {"version": 1, "versions": {}, "machine": {}}

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from capnets.errors import InputError
-from capnets.paper.cells import Cell, Shape
+from capnets.paper.jobs import Cell, Shape
 from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE
 from capnets.paper.plan import make_plan, narrow
 from capnets.paper.published.interpretability import EXAMPLES

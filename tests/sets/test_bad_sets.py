@@ -48,12 +48,17 @@ class TestBadInput:
             ({"weights": np.ones(4)}, "weights has 4 entries, but 3 are needed: one per set"),
             ({"classes": [1]}, "classes has 1 entries, but 5 .* one per instance of the pool"),
             ({"feature_names": ("a",)}, "feature_names has 1 entries, but 2 .* one per feature"),
-            ({"pool": np.ones(5)}, r"the pool has shape \(5,\)"),
-            ({"pool": np.full((5, 2), "a")}, "pool must hold numbers"),
+            ({"instances": np.ones(5)}, r"instances has shape \(5,\)"),
+            ({"instances": np.full((5, 2), "a")}, "instances must hold numbers"),
         ],
     )
     def test_layout(self, three, change, words):
-        parts = {"pool": three.pool, "index": three.index, "offsets": three.offsets, "y": three.y}
+        parts = {
+            "instances": three.instances,
+            "index": three.index,
+            "offsets": three.offsets,
+            "y": three.y,
+        }
         with pytest.raises(InputError, match=words):
             Sets(**(parts | change))
 
@@ -97,7 +102,7 @@ class TestFinite:
 
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
     def test_feature(self, three, value):
-        three.pool[3, 1] = value
+        three.instances[3, 1] = value
         words = rf"set 2 \('c'\) has the value {value} in column 1 \('height'\) of its instance 1"
         with pytest.raises(InputError, match=words):
             three.check_finite()
@@ -110,7 +115,7 @@ class TestFinite:
             sets.check_finite()
 
     def test_unused_rows_may_be_anything(self, three):
-        three.pool[3, 1] = np.nan
+        three.instances[3, 1] = np.nan
         three[:2].check_finite()
 
     def test_pictures(self):

@@ -14,7 +14,7 @@ class TestKeeping:
     def test_everything_comes_back(self, three, tmp_path):
         three.save(tmp_path / "new" / "folder")
         loaded = Sets.load(tmp_path / "new" / "folder")
-        for name in ("pool", "index", "offsets", "y", "classes", "ids", "weights"):
+        for name in ("instances", "index", "offsets", "y", "classes", "ids", "weights"):
             kept = getattr(loaded, name)
             np.testing.assert_array_equal(kept, getattr(three, name))
             assert isinstance(kept, np.memmap), f"{name} should stay on disk"
@@ -64,7 +64,7 @@ class TestKeeping:
     def test_damage(self, three, tmp_path, damage):
         three.save(tmp_path)
         about = tmp_path / "sets.json"
-        (pool,) = tmp_path.glob("pool*")
+        (pool,) = tmp_path.glob("instances*")
         if damage == "truncate":
             pool.write_bytes(pool.read_bytes()[:-8])
         elif damage == "remove":
@@ -99,7 +99,7 @@ class TestKeeping:
         three.save(tmp_path / "sets")
         np.save(tmp_path / "secret.npy", np.zeros((9, 2)))
         about = json.loads((tmp_path / "sets" / "sets.json").read_text())
-        about["arrays"]["pool"] = "../secret.npy"
+        about["arrays"]["instances"] = "../secret.npy"
         (tmp_path / "sets" / "sets.json").write_text(json.dumps(about))
         with pytest.raises(InputError, match="holds no complete saved sets"):
             Sets.load(tmp_path / "sets")

@@ -18,7 +18,7 @@ class TestRoundTrips:
         same(sets, arrays)
         assert sets.sizes.tolist() == [len(a) for a in arrays]
         assert sets.feature_shape == arrays[0].shape[1:]
-        assert sets.pool.dtype == np.float32
+        assert sets.instances.dtype == np.float32
 
     @often
     @given(tables(), st.floats(-10, 10))
@@ -70,7 +70,7 @@ class TestRoundTrips:
         part = sets[cut]
         same(part, arrays[cut])
         assert part.y.tolist() == list(range(len(arrays)))[cut]
-        assert part.pool is sets.pool
+        assert part.instances is sets.instances
 
     @often
     @given(tables(), st.data())
@@ -105,14 +105,14 @@ class TestRoundTrips:
 class TestSharing:
     def test_slices_copy_nothing(self, three):
         part = three[1:3]
-        assert part.pool is three.pool
+        assert part.instances is three.instances
         assert np.shares_memory(part.index, three.index)
         assert np.shares_memory(part.y, three.y)
 
     def test_subsets_and_orders_share_the_pool(self, three):
-        assert three.subset([2, 0]).pool is three.pool
-        assert three.shuffled(generator()).pool is three.pool
-        assert Sets.concatenate([three, three[:1]]).pool is three.pool
+        assert three.subset([2, 0]).instances is three.instances
+        assert three.shuffled(generator()).instances is three.instances
+        assert Sets.concatenate([three, three[:1]]).instances is three.instances
 
     def test_one_row_in_many_sets(self):
         pool = np.arange(3.0, dtype=np.float32)[:, None]

@@ -27,9 +27,9 @@ def test_numbers_and_sizes(task):
 
 
 def test_all_parts_share_one_pool(task):
-    assert task.train.pool is task.valid.pool is task.test.pool
-    assert len(task.train.pool) == len(task.images.pixels)
-    assert task.train.pool.dtype == np.float32
+    assert task.train.instances is task.valid.instances is task.test.instances
+    assert len(task.train.instances) == len(task.images.pixels)
+    assert task.train.instances.dtype == np.float32
 
 
 def test_classes_are_uniform_and_images_of_a_class_too():
@@ -68,7 +68,7 @@ def test_pictures_belong_to_the_instances(task):
     assert pictures.shape == (len(some.index), 8, 8)
     # Without an embedding the features are the pixels, shifted and scaled.
     flat = pictures.reshape(len(pictures), 64).astype(float)
-    features = some.pool[some.index]
+    features = some.instances[some.index]
     slopes = [np.polyfit(flat[:, p], features[:, p], 1)[0] for p in (20, 28, 36)]
     assert np.ptp(slopes) < 1e-5
 
@@ -81,7 +81,7 @@ def test_the_same_seed_gives_the_same_sets_another_seed_others(task):
         assert np.array_equal(first.offsets, same.offsets)
         assert np.array_equal(first.y, same.y)
         assert not np.array_equal(first.index[:100], differs.index[:100])
-    assert np.array_equal(task.train.pool, other.train.pool)
+    assert np.array_equal(task.train.instances, other.train.instances)
 
 
 def test_parts_do_not_depend_on_each_others_numbers(task):

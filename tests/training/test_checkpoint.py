@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from capnets.errors import InputError
+from capnets.files.tensors import Damaged, read_tensors, write_tensors
 from capnets.models import build
 from capnets.sets import Sets
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.fit import fit
 from capnets.training.priors import Sparse
 from capnets.training.recipe import Recipe
-from capnets.training.tensors import Damaged, read_tensors, write_tensors
 
 HOW = Recipe(epochs=4, batch_size=50, patience=10)
 
@@ -117,7 +117,7 @@ class TestRefused:
     @pytest.mark.parametrize("what", ["labels", "instances", "sizes", "weights"])
     def test_as_many_other_sets(self, make, stopped, what):
         sets = make()
-        pool, index, offsets, y = sets.pool, sets.index, sets.offsets, sets.y
+        pool, index, offsets, y = sets.instances, sets.index, sets.offsets, sets.y
         other = {
             "labels": lambda: Sets(pool, index, offsets, np.where(np.arange(200) == 7, 9, y)),
             "instances": lambda: Sets(2 * pool, index, offsets, y),

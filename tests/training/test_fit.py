@@ -154,7 +154,7 @@ class TestBadInput:
 
     def test_not_a_number(self, make):
         sets = make()
-        sets.pool[2, 1] = np.nan
+        sets.instances[2, 1] = np.nan
         with pytest.raises(InputError, match=r"set \d+ has the value nan in column 1"):
             fit(network(), sets)
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from capnets.models import MODELS, build
-from capnets.nn.compiled import by_operations
+from capnets.nn.kernels import by_operations
 from capnets.training.muon import Muon, maps, orthogonal
 from capnets.training.optimizer import make_optimizer
 from capnets.training.recipe import RECIPES

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from capnets.batches import Batches
 from capnets.errors import InputError
 from capnets.evaluate import added_values, order_sensitivity, predict
 from capnets.models import Ensemble, build
 from capnets.sets import Sets
+from capnets.sets.batch import Batches
 from capnets.training.fit import fit
 from capnets.training.priors import (
     PRIORS,
@@ -98,7 +98,7 @@ def test_the_unit_of_the_labels_does_not_matter(make, kind, scale):
         bound = {"bound": 0.5 * factor} if "bound" in kind else {}
         prior = prior_from_dict({"kind": kind, "weight": 2.0, **bound})
         model = build("c-gru", in_features=4, hidden=8, layers=1, activation="identity", seed=0)
-        scaled = Sets(sets.pool, sets.index, sets.offsets, sets.y * np.float32(factor))
+        scaled = Sets(sets.instances, sets.index, sets.offsets, sets.y * np.float32(factor))
         fit(model, scaled, recipe=replace(LONG, epochs=2), priors=[prior])
         return model.state_dict()
 

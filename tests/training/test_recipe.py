@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from capnets.batches import Batches
 from capnets.errors import InputError
 from capnets.models import build
+from capnets.sets.batch import Batches
 from capnets.training.fit import fit
 from capnets.training.losses import LOSSES
 from capnets.training.rate import find_rate

@@ -80,12 +80,12 @@ class TestWeights:
 class TestScaling:
     def test_data_are_never_changed(self, make):
         sets, valid = make(), make(50, seed=1)
-        before = [a.copy() for s in (sets, valid) for a in (s.pool, s.index, s.offsets, s.y)]
+        before = [a.copy() for s in (sets, valid) for a in (s.instances, s.index, s.offsets, s.y)]
         for s in (sets, valid):
-            for array in (s.pool, s.index, s.offsets, s.y):
+            for array in (s.instances, s.index, s.offsets, s.y):
                 array.setflags(write=False)
         fit(network(), sets, valid, recipe=QUICK)
-        after = [a for s in (sets, valid) for a in (s.pool, s.index, s.offsets, s.y)]
+        after = [a for s in (sets, valid) for a in (s.instances, s.index, s.offsets, s.y)]
         for a, b in zip(before, after, strict=True):
             np.testing.assert_array_equal(a, b)
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 
+from capnets.ingest import Columns
 from capnets.sets import Sets
-from capnets.tables import Columns
 from capnets.tune import Space
 
 SPACE = Space(models=("deepset", "c-rnn"), hidden=(4,), layers=(1,), epochs=(2, 4))

@@ -9,8 +9,8 @@ import pytest
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import load_estimator
+from capnets.ingest import Columns
 from capnets.sets import Sets
-from capnets.tables import Columns
 from capnets.training.priors import UpperBound
 from capnets.tune import Space, tune
 from capnets.tune.folds import FOLDS, make_folds

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from capnets.checks.gradients import gradients_reach_every_parameter, padding_has_no_gradient
-from capnets.checks.keeping import (
+from capnets.checks.persistence import (
     check_spec,
     copies_predict_the_same,
     repeats_itself,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import entry_points
 
 import typer
 
@@ -18,8 +19,6 @@ from capnets.cli import (
     export,
     models,
     predict,
-    report,
-    reproduce,
     tasks,
     train,
     tune,
@@ -36,11 +35,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    demo, models, tasks, data, train, predict, evaluate, explain, export, tune, reproduce,
-    report,
-):  # fmt: skip
+for command in (demo, models, tasks, data, train, predict, evaluate, explain, export, tune):
     command.add_to(app)
+for extension in entry_points(group="capnets.commands"):
+    extension.load()(app)
 
 
 @app.callback(invoke_without_command=True)

@@ -19,7 +19,7 @@ def demo(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Train a GRU and a C-GRU to sum distinct digits, and see what each digit added."""
-    from capnets import demonstration
+    from capnets import demo as demonstration
 
     if not as_json:
         console().print(demonstration.ABOUT)

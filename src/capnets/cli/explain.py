@@ -29,9 +29,9 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show instance by instance what was added, and what was expected where that is known."""
-    from capnets.atomic import write_text
-    from capnets.explain.pictures.terminal import terminal_table
-    from capnets.report.explanation import explain_run
+    from capnets.explain.render.terminal import terminal_table
+    from capnets.files import write_text
+    from capnets.pages import explain_run
 
     with loading() as progress:
         found = explain_run(

@@ -11,7 +11,7 @@ import typer
 from capnets.errors import InputError
 
 if TYPE_CHECKING:
-    from capnets.tables import Columns
+    from capnets.ingest import Columns
 
 __all__ = [
     "FOR_TABLES", "Categories", "Classify", "Features", "Group", "Missing", "Order", "SetColumn",
@@ -54,7 +54,7 @@ Classify = Annotated[
 
 def is_file(source: str) -> bool:
     """Whether a source is a file of the user's, not a task."""
-    from capnets.tables.sources import FORMATS
+    from capnets.ingest.sources import FORMATS
 
     return Path(source).suffix in {*FORMATS, ".npz"} or Path(source).is_file()
 
@@ -89,7 +89,7 @@ def columns(
             "the set that a row belongs to and what is to be predicted "
             "(documents need no set column: --text-column …)"
         )
-    from capnets.tables import Columns
+    from capnets.ingest import Columns
 
     chosen: dict[str, Any] = {
         k: tuple(v) if isinstance(v, list) else v for k, v in others.items() if v

@@ -11,8 +11,8 @@ import typer
 from capnets.cli.printing import epochs, print_json, print_table, stopping
 
 if TYPE_CHECKING:
+    from capnets.ingest import Columns
     from capnets.runs import Run
-    from capnets.tables import Columns
 
 __all__ = ["file_recipe", "kind_of", "print_quality", "train_file"]
 
@@ -89,9 +89,9 @@ def kind_of(source: str, columns: Columns | None, *, classify: bool) -> Any:
 
 
 def _names_classes(source: str, columns: Columns | None) -> bool:
-    from capnets.tables import npz_classes
-    from capnets.tables.gather import names_classes
-    from capnets.tables.sources import open_source
+    from capnets.ingest import npz_classes
+    from capnets.ingest.gather import names_classes
+    from capnets.ingest.sources import open_source
 
     if columns is None:
         return npz_classes(source) is not None

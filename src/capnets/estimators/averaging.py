@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from capnets import evaluate
-from capnets.explain.orders import Orders
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
+from capnets.sets.orders import Orders
 
 __all__ = ["mean_added_values", "mean_prediction"]
 

@@ -20,10 +20,10 @@ from capnets.estimators.inputs import Given, fingerprint, read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
 from capnets.explain import Explanation, Orders
 from capnets.explain import added_values as explain_added_values
+from capnets.ingest import Columns, Schema, hold_out
 from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
-from capnets.tables import Columns, Schema, hold_out
 from capnets.training.ensemble import fit_members
 from capnets.training.presets import SOME_SETS, preset_for
 from capnets.training.priors import Prior, prior_from_dict

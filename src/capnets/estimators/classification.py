@@ -18,10 +18,10 @@ from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.inputs import Given
 from capnets.estimators.per_set import named
+from capnets.ingest.columns import Columns
+from capnets.ingest.encode import as_text
 from capnets.models.capacity import ACTIVATIONS
 from capnets.sets import Array, Sets
-from capnets.tables.columns import Columns
-from capnets.tables.encode import as_text
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
+from capnets.ingest import Columns, Schema
+from capnets.ingest.columns import ROW, missing_column
+from capnets.ingest.sources import Source, open_source
 from capnets.sets import Array
-from capnets.tables import Columns, Schema
-from capnets.tables.columns import ROW, missing_column
-from capnets.tables.sources import Source, open_source
 from capnets.tasks.sentences import PARAMETERS, embed_sentences, split_sentences
 
 __all__ = ["Sentences", "opened"]

@@ -12,9 +12,9 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.estimators.documents import opened
+from capnets.ingest import Columns, Schema, npz_classes, read_npz, read_table
+from capnets.ingest.columns import ROW
 from capnets.sets import Array, Sets
-from capnets.tables import Columns, Schema, npz_classes, read_npz, read_table
-from capnets.tables.columns import ROW
 
 __all__ = ["Given", "fingerprint", "read"]
 
@@ -136,9 +136,9 @@ def read(
 
 def fingerprint(sets: Sets) -> str:
     """A digest of instances, sets, labels and weights; the instances are read in pieces."""
-    digest = hashlib.sha256(repr(sets.pool.shape).encode())
-    for start in range(0, len(sets.pool), ROWS):
-        digest.update(np.ascontiguousarray(sets.pool[start : start + ROWS]).data)
+    digest = hashlib.sha256(repr(sets.instances.shape).encode())
+    for start in range(0, len(sets.instances), ROWS):
+        digest.update(np.ascontiguousarray(sets.instances[start : start + ROWS]).data)
     for values in (sets.index, sets.offsets, sets.y, sets.weights):
         digest.update(b"none" if values is None else np.ascontiguousarray(values).data)
     return digest.hexdigest()

@@ -10,8 +10,8 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.estimators.inputs import Given
+from capnets.ingest.encode import as_text
 from capnets.sets import Array, Sets
-from capnets.tables.encode import as_text
 
 __all__ = ["labels_of", "named", "per_set", "weighted", "weights_of"]
 

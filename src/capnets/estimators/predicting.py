@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from capnets.atomic import writing
 from capnets.errors import InputError
 from capnets.estimators.averaging import mean_added_values
 from capnets.estimators.classification import SetClassifier
@@ -23,8 +22,9 @@ from capnets.estimators.documents import opened
 from capnets.estimators.inputs import read
 from capnets.estimators.regression import SetRegressor
 from capnets.explain import Orders
+from capnets.files import writing
+from capnets.ingest import read_table
 from capnets.sets import Array, Sets
-from capnets.tables import read_table
 
 __all__ = ["predict_table"]
 
@@ -140,7 +140,10 @@ def _pieces(
             # Mapped anew for every piece: what one has touched is given back before the next.
             part = (Sets.load(folder) if mapped else whole)[int(a) : int(b)]
             rows = np.array(part.index)
-            yield replace(part, pool=np.array(part.pool[rows]), index=np.arange(len(rows))), rows
+            yield (
+                replace(part, instances=np.array(part.instances[rows]), index=np.arange(len(rows))),
+                rows,
+            )
 
     return parts(), len(whole)
 

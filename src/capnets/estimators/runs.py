@@ -15,13 +15,13 @@ from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.classification import SetClassifier
 from capnets.estimators.inputs import Given
-from capnets.estimators.quality import quality
 from capnets.estimators.regression import SetRegressor
+from capnets.estimators.scoring import quality
+from capnets.ingest import hold_out
+from capnets.ingest.encode import as_text
 from capnets.models import parameters
 from capnets.runs import Run
 from capnets.sets import Sets
-from capnets.tables import hold_out
-from capnets.tables.encode import as_text
 
 __all__ = ["TEST_SHARE", "evaluate_run", "held_out", "load_estimator", "train_run"]
 

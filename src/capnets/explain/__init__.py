@@ -13,9 +13,7 @@ use
 from capnets.explain.added import added_values, predict
 from capnets.explain.bridges import game, presence_function
 from capnets.explain.diagnostics import Context, Diagnostics, context, diagnose
-from capnets.explain.explanation import Explanation
-from capnets.explain.interaction import Interactions, interactions
-from capnets.explain.judging import (
+from capnets.explain.evaluation import (
     Curve,
     completeness_gap,
     curve,
@@ -24,11 +22,13 @@ from capnets.explain.judging import (
     judging_table,
     rank_agreement,
 )
-from capnets.explain.orders import Orders
+from capnets.explain.explanation import Explanation
+from capnets.explain.interaction import Interactions, interactions
+from capnets.explain.order_sensitivity import Sensitivity, sensitivity
 from capnets.explain.selection import Selection, select
 from capnets.explain.shapley import shapley_values
-from capnets.explain.spread import Sensitivity, sensitivity
-from capnets.explain.streaming import StreamSelection
+from capnets.explain.stream_selection import StreamSelection
+from capnets.sets.orders import Orders
 
 __all__ = [
     "Context",

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from capnets.explain.explanation import Explanation
-from capnets.explain.orders import Orders, as_orders
-from capnets.explain.running import Mean
-from capnets.explain.worth import CHUNK, Worth
+from capnets.explain.streaming_mean import Mean
+from capnets.explain.value import CHUNK, Worth
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
+from capnets.sets.orders import Orders, as_orders
 
 __all__ = ["about", "added_values", "predict"]
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from capnets.errors import InputError
-from capnets.explain.worth import CHUNK, Worth
+from capnets.explain.value import CHUNK, Worth
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.explain.interaction import random_contexts, second_differences
-from capnets.explain.worth import CHUNK, Worth, same_sizes
+from capnets.explain.value import CHUNK, Worth, same_sizes
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
 

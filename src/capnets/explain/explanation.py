@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from capnets.atomic import write_text
 from capnets.errors import InputError, unknown
-from capnets.explain.orders import Orders
+from capnets.files import write_text
 from capnets.sets import Array
+from capnets.sets.orders import Orders
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from capnets.explain.pictures.looks import Look
+    from capnets.explain.render.looks import Look
 
 __all__ = ["Explanation"]
 
@@ -176,7 +176,7 @@ class Explanation:
 
     def plot(self, k: int = 0, *, kind: str = "waterfall", look: Look | None = None) -> Figure:
         """Set k as a matplotlib figure: `waterfall`, or `strip` where instances are pictures."""
-        from capnets.explain.pictures.figures import plot
+        from capnets.explain.render.figures import plot
 
         return plot(self, k, kind=kind, look=look)
 
@@ -184,7 +184,7 @@ class Explanation:
         self, *, look: Look | None = None, title: str = "What each instance adds", about: str = ""
     ) -> str:
         """All sets as one HTML page that needs no other file; `look` says what instances are."""
-        from capnets.explain.pictures.page import page
+        from capnets.explain.render.page import page
 
         return page(self, look=look, title=title, about=about)
 

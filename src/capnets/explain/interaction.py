@@ -20,7 +20,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.explain.shapley import all_subsets, check_exact
-from capnets.explain.worth import CHUNK, Worth, same_sizes
+from capnets.explain.value import CHUNK, Worth, same_sizes
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
 

@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capnets.batches import batches
 from capnets.errors import InputError
 from capnets.explain.added import about
 from capnets.explain.bridges import missing, presence_function
 from capnets.explain.explanation import Explanation
-from capnets.explain.orders import Orders
 from capnets.models.attention import AttentionNetwork
 from capnets.models.base import SetModel
 from capnets.sets import Sets
+from capnets.sets.batch import batches
+from capnets.sets.orders import Orders
 
 __all__ = ["attention_weights", "captum_shapley", "gradient_times_input"]
 
@@ -110,11 +110,11 @@ def _by_batch(
     for batch in batches(sets, size=size):
         batch = batch.to(model.unit.device)
         found = attribute(batch.x, batch.mask).cpu().numpy()
-        real = np.arange(found.shape[1]) < sets.sizes[batch.chosen][:, None]
-        places = sets.offsets[batch.chosen][:, None] + np.arange(found.shape[1])
+        real = np.arange(found.shape[1]) < sets.sizes[batch.set_index][:, None]
+        places = sets.offsets[batch.set_index][:, None] + np.arange(found.shape[1])
         values[places[real]] = found[real]
         with torch.no_grad():
-            predictions[batch.chosen] = model(batch.x, batch.mask)[:, output].cpu().numpy()
+            predictions[batch.set_index] = model(batch.x, batch.mask)[:, output].cpu().numpy()
     return Explanation(
         method=method,
         values=values,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError, unknown
-from capnets.explain.worth import CHUNK, Worth
+from capnets.explain.value import CHUNK, Worth
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets, offsets_of
 

@@ -21,11 +21,11 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.explain.added import about, added_values
 from capnets.explain.explanation import Explanation
-from capnets.explain.orders import Orders
-from capnets.explain.running import Mean
-from capnets.explain.worth import CHUNK, Worth, same_sizes
+from capnets.explain.streaming_mean import Mean
+from capnets.explain.value import CHUNK, Worth, same_sizes
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
+from capnets.sets.orders import Orders
 
 __all__ = ["EXACT_LIMIT", "all_subsets", "check_exact", "from_subsets", "shapley_values"]
 

@@ -12,11 +12,11 @@ from typing import Any
 from capnets.export.compare import CASES, TOLERANCE
 from capnets.export.networks import memory, streams
 from capnets.export.onnx import PORTS, SMALLEST, feature_shape, fingerprint, unit
+from capnets.ingest.columns import Schema
 from capnets.models import parameters
 from capnets.models.base import SetModel
 from capnets.records import Record
 from capnets.runs import Run, versions
-from capnets.tables.columns import Schema
 
 __all__ = ["Card"]
 

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capnets.batches import batches
 from capnets.errors import InputError
 from capnets.export.onnx import feature_shape, unit
 from capnets.export.session import no_memory, open_graph
@@ -17,6 +16,7 @@ from capnets.models.base import SetModel
 from capnets.nn import masked
 from capnets.nn.encoders import Standardize
 from capnets.sets import Array, Sets
+from capnets.sets.batch import batches
 
 __all__ = ["CASES", "TOLERANCE", "compare"]
 

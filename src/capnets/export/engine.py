@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from capnets.batches import Batches
 from capnets.errors import InputError
-from capnets.explain.orders import Orders
 from capnets.export.session import check_shape, no_memory, open_graph
 from capnets.models.base import SetModel
 from capnets.runs import Run
 from capnets.sets import Array, Sets
+from capnets.sets.batch import Batches
+from capnets.sets.orders import Orders
 
 __all__ = ["ROWS", "Engine", "Source", "read_graphs", "streaming_engine"]
 
@@ -157,7 +157,7 @@ class Engine:
         out = np.empty((len(rows), self.outputs), dtype=np.float32)
         state = no_memory(session, 1)
         for start in range(0, len(rows), ROWS):
-            piece = np.asarray(sets.pool[rows[start : start + ROWS]], dtype=np.float32)
+            piece = np.asarray(sets.instances[rows[start : start + ROWS]], dtype=np.float32)
             _check_finite(piece, sets)
             values, state = session.run(None, {"instances": piece[None], "state": state})
             out[start : start + ROWS] = values[0]

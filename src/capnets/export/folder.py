@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capnets.atomic import write_bytes, write_json, write_text
 from capnets.errors import InputError
+from capnets.files import write_bytes, write_json, write_text
 from capnets.models.base import SetModel
 from capnets.runs import Run
 from capnets.sets import Sets

@@ -11,10 +11,10 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from capnets.atomic import write_bytes
 from capnets.errors import InputError
 from capnets.export.engine import Engine
 from capnets.export.session import no_memory
+from capnets.files import write_bytes
 from capnets.sets import Array
 
 __all__ = ["StreamState", "as_state"]

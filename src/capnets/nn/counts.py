@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capnets.nn.compiled import compiled
+from capnets.nn.kernels import compiled
 from capnets.nn.parts import Part, Results, Steps, as_steps, memory_of
 
 __all__ = ["Counts"]

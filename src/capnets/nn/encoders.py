@@ -117,7 +117,7 @@ class ConvEncoder(nn.Module):
             nn.AdaptiveMaxPool2d(4),  # 28 x 28 pixels are 4 x 4 places by now; others may differ
         )  # fmt: skip
         for layer in self.convolutions:
-            # As for dense layers (`capnets.training.start`): the signal keeps its size.
+            # As for dense layers (`capnets.training.init`): the signal keeps its size.
             if isinstance(layer, nn.Conv2d) and layer.bias is not None:
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
                 nn.init.zeros_(layer.bias)

@@ -17,9 +17,9 @@ from torch.autograd.function import Function
 
 from capnets.nn import derivatives
 from capnets.nn.cells import Cell
-from capnets.nn.compiled import compiled
 from capnets.nn.derivatives import Gradients
 from capnets.nn.encoders import each
+from capnets.nn.kernels import compiled
 from capnets.nn.layers import layers_of
 from capnets.nn.parts import Part, is_watched
 

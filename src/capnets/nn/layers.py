@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from capnets.nn.compiled import compiled
+from capnets.nn.kernels import compiled
 from capnets.nn.parts import Array, Part, Results, Steps, as_steps, is_watched, memory_of
 
 __all__ = ["Layers", "layers_of"]
 
 #: Weights of a layer up to which compiled loops pay: of larger ones, the few rows that are taken at
-#: a time are too many for one thread of BLAS (see `capnets.nn.compiled.products`).
+#: a time are too many for one thread of BLAS (see `capnets.nn.kernels.products`).
 MOST = 2**15
 
 #: Rows for which there is room between layers when nothing is differentiated: more than at once.

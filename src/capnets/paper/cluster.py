@@ -20,8 +20,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from capnets.errors import InputError
-from capnets.paper.cells import Choice
-from capnets.paper.workers import Done, Event, Lost, Progressed, Wrong, attempt
+from capnets.paper.jobs import Choice
+from capnets.paper.pool import Done, Event, Lost, Progressed, Wrong, attempt
 
 __all__ = ["ClusterWorkers"]
 

@@ -10,7 +10,7 @@ from statistics import pstdev
 from typing import Any, Literal
 
 from capnets.errors import InputError
-from capnets.paper.cells import Cell, Choice
+from capnets.paper.jobs import Cell, Choice
 from capnets.paper.results import Record
 from capnets.paper.scales import Scale, every_scale
 from capnets.paper.tables import TABLES, Entry, Table

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from capnets.paper.cells import Cell, Choice
+from capnets.paper.jobs import Cell, Choice
 from capnets.paper.names import RIDGE
 from capnets.paper.results import Record
-from capnets.paper.runner import Outcome
+from capnets.paper.scheduler import Outcome
 from capnets.training.recipe import recipe
 
 __all__ = ["Estimate", "epochs_of"]

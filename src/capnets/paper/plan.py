@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from capnets.errors import InputError
-from capnets.paper.cells import Choice
+from capnets.paper.jobs import Choice
 from capnets.paper.names import find_model, find_task
 from capnets.paper.scales import Scale, find_scale
 from capnets.paper.tables import Entry, Table, find_tables

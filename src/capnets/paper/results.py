@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from capnets.atomic import write_json
 from capnets.errors import InputError
-from capnets.paper.cells import Choice, choice_from_dict
+from capnets.files import write_json
+from capnets.paper.jobs import Choice, choice_from_dict
 
 __all__ = ["Record", "Results"]
 

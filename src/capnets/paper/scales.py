@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from capnets.errors import InputError, unknown
-from capnets.paper.cells import Cell, Labels
+from capnets.paper.jobs import Cell, Labels
 from capnets.paper.names import RIDGE, TASKS
 
 __all__ = ["RECIPES", "SCALES", "Scale", "every_scale", "find_scale"]

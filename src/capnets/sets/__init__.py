@@ -1,9 +1,9 @@
 """Sets of instances: a set is a list of rows of an instance table.
 
-`Sets(pool, index, offsets, y)` holds the table once (`pool`), the rows that every set consists of
+`Sets(instances, index, offsets, y)` holds the table once (`instances`), the rows of every set
 (`index`) and where each set begins (`offsets`). A hundred thousand sets of ten images are a million
 integers, not copies of pictures; a user's ragged data is the same thing with `index` = 0 … n-1.
-Padding exists only inside a batch (see `capnets.batches`).
+Padding exists only inside a batch (see `capnets.sets.batch`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ import torch
 
 from capnets.errors import InputError
 from capnets.memory import check_memory
-from capnets.sets import faults
-from capnets.sets import folder as disk
-from capnets.sets.orders import Array, offsets_of, random_orders
+from capnets.sets import storage, validation
+from capnets.sets.ragged import Array, offsets_of, random_orders
 
 __all__ = ["Array", "Sets", "offsets_of", "random_orders"]
 
@@ -31,10 +30,10 @@ class Sets:
 
     Parameters
     ----------
-    pool
+    instances
         Instances x features; features may have any shape (images are 1 x 28 x 28).
     index
-        Rows of `pool`, set after set, in the order in which instances are read.
+        Rows of `instances`, set after set, in the order in which instances are read.
     offsets
         Set k consists of `index[offsets[k]:offsets[k + 1]]`.
     y
@@ -53,7 +52,7 @@ class Sets:
     (2, [2, 1], (2, 3))
     """
 
-    pool: Array
+    instances: Array
     index: Array
     offsets: Array
     y: Array | None = None
@@ -63,17 +62,17 @@ class Sets:
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in disk.ARRAYS:
+        for name in storage.ARRAYS:
             if (values := getattr(self, name)) is not None:
                 object.__setattr__(self, name, np.asanyarray(values))
         if self.ids is not None and self.ids.dtype == object:  # such an array could not be saved
             object.__setattr__(self, "ids", self.ids.astype(str))
         if self.feature_names is not None:
             object.__setattr__(self, "feature_names", tuple(self.feature_names))
-        faults.check_kinds(self)
+        validation.check_kinds(self)
         for name in ("index", "offsets"):
             object.__setattr__(self, name, getattr(self, name).astype(np.int64, copy=False))
-        faults.check_layout(self)
+        validation.check_layout(self)
 
     # Making -------------------------------------------------------------------------------------
 
@@ -110,11 +109,11 @@ class Sets:
         )
         pool = np.empty((offsets[-1], *shape), dtype=np.float32)
         for k, table in enumerate(tables):
-            pool[offsets[k] : offsets[k + 1]] = faults.numbers(table, f"set {k}")
-        labels = None if y is None else faults.labels(y, "y")
+            pool[offsets[k] : offsets[k + 1]] = validation.numbers(table, f"set {k}")
+        labels = None if y is None else validation.labels(y, "y")
         sets = cls(pool, np.arange(len(pool)), offsets, labels, **about)
         if y is not None if learning is None else learning:
-            faults.check_digits(sets, tables)
+            validation.check_digits(sets, tables)
         return sets
 
     @classmethod
@@ -141,12 +140,12 @@ class Sets:
                 if here != there:
                     raise InputError(f"part {k} has {name} {here}, part 0 has {there}")
         offsets = offsets_of(np.concatenate([p.sizes for p in parts]))
-        if all(p.pool is first.pool for p in parts):
-            pool, classes = first.pool, first.classes
+        if all(p.instances is first.instances for p in parts):
+            pool, classes = first.instances, first.classes
             index = np.concatenate([p.index for p in parts])
         else:
-            starts = np.cumsum([0] + [len(p.pool) for p in parts[:-1]])
-            pool = np.concatenate([p.pool for p in parts])
+            starts = np.cumsum([0] + [len(p.instances) for p in parts[:-1]])
+            pool = np.concatenate([p.instances for p in parts])
             classes = _joined("classes", [p.classes for p in parts])
             index = np.concatenate([p.index + s for p, s in zip(parts, starts, strict=True)])
         return cls(
@@ -173,12 +172,12 @@ class Sets:
     @property
     def feature_shape(self) -> tuple[int, ...]:
         """The shape of one instance."""
-        return tuple(self.pool.shape[1:])
+        return tuple(self.instances.shape[1:])
 
     @property
     def in_features(self) -> int:
         """How many features an instance has (the last axis)."""
-        return int(self.pool.shape[-1])
+        return int(self.instances.shape[-1])
 
     @property
     def outputs(self) -> int:
@@ -207,7 +206,7 @@ class Sets:
             return self._part(slice(start, stop), self.index[begin:end], offsets)
         if not -len(self) <= key < len(self):
             raise IndexError(f"there is no set {key}: there are {len(self)}")
-        instances: Array = self.pool[self.rows(key % len(self))]
+        instances: Array = self.instances[self.rows(key % len(self))]
         return instances
 
     def subset(self, chosen: Any) -> Self:
@@ -248,7 +247,7 @@ class Sets:
 
         Rows of the pool that no set uses may hold anything.
         """
-        faults.check_finite(self)
+        validation.check_finite(self)
 
     # Orders -------------------------------------------------------------------------------------
 
@@ -277,14 +276,14 @@ class Sets:
 
     def save(self, folder: str | Path) -> None:
         """Write the sets as a folder of .npy files that `load` maps into memory."""
-        arrays = {n: v for n in disk.ARRAYS if (v := getattr(self, n)) is not None}
-        disk.write(Path(folder), arrays, self.feature_names)
+        arrays = {n: v for n in storage.ARRAYS if (v := getattr(self, n)) is not None}
+        storage.write(Path(folder), arrays, self.feature_names)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read what `save` wrote; arrays stay on disk until they are used."""
         try:
-            return cls(**disk.read(Path(folder)))
+            return cls(**storage.read(Path(folder)))
         except TypeError as error:
             raise InputError(f"{folder} holds no complete saved sets: {error}") from error
 

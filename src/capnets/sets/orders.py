@@ -1,40 +1,237 @@
-"""Where sets begin, and the orders in which their instances can be read."""
+"""Orders in which the instances of sets are read.
+
+An order lists, set after set, positions inside the set, as `Sets.reorder` takes it. `Orders` says
+which orders are used in a way that can be recorded and repeated: random ones are drawn again from
+their seed instead of being stored.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from itertools import count, permutations
+from typing import Any, Self
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
-__all__ = ["Array", "offsets_of", "random_orders", "sorted_orders"]
+from capnets.errors import InputError, unknown
+from capnets.sets import Array, Sets, offsets_of
+from capnets.sets.hashing import instance_numbers, mixed
+from capnets.sets.ragged import sorted_orders
 
-Array = NDArray[Any]
+__all__ = ["EVERY_LIMIT", "Orders", "as_orders"]
+
+KINDS = {
+    "given": "the given order",
+    "listed": "a listed order",
+    "random": "random orders",
+    "every": "every order",
+}
+#: The number of a draw and a seed of the same size should not meet.
+ODD = np.uint64(0x9E3779B97F4A7C15)
+EVERY_LIMIT = 8
+"""Largest set all of whose orders may be asked for: 8! = 40,320 passes."""
 
 
-def offsets_of(sizes: Any) -> Array:
-    """Where each set begins, and where the last one ends.
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Which orders instances are read in.
 
-    >>> offsets_of([2, 0, 3]).tolist()
-    [0, 2, 2, 5]
+    Parameters
+    ----------
+    kind
+        `given`, `listed` (one order, spelled out), `random` or `every`.
+    count
+        How many random orders.
+    antithetic
+        Whether random orders come in pairs: each with its reverse. An instance that is early in one
+        is late in the other, which cancels much of the noise.
+    seed
+        What random orders are drawn from, together with what is in a set: neither the sets beside
+        it nor the order of its rows change them.
+    listed
+        The listed order.
+    label
+        What the listed order is, in words.
     """
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    kind: str = "given"
+    count: int = 1
+    antithetic: bool = True
+    seed: int = 0
+    listed: tuple[int, ...] | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("kind of orders", self.kind, KINDS)
+        if self.count < 1:
+            raise InputError(f"at least 1 order is needed, not {self.count}")
+        if self.seed < 0:
+            raise InputError(f"a seed is not negative: {self.seed}")
+        if (self.kind == "listed") != (self.listed is not None):
+            raise InputError("an order is listed when, and only when, the kind is 'listed'")
+
+    @classmethod
+    def random(cls, count: int, *, seed: int = 0, antithetic: bool = True) -> Self:
+        """Random orders, by default in pairs of an order and its reverse."""
+        return cls("random", count, antithetic, seed)
+
+    @classmethod
+    def averaging(cls, count: int, *, seed: int = 0) -> Self:
+        """So many random orders to average over; one reads instances as they stand."""
+        return cls.random(count, seed=seed) if count > 1 else cls()
+
+    @classmethod
+    def every(cls) -> Self:
+        """All orders there are; for small sets."""
+        return cls("every")
+
+    @classmethod
+    def of(cls, order: Any, *, label: str = "a listed order") -> Self:
+        """One order, spelled out: positions inside the set, set after set."""
+        return cls("listed", listed=tuple(int(p) for p in np.asarray(order).ravel()), label=label)
+
+    @classmethod
+    def by(cls, sets: Sets, key: Any, *, descending: bool = False) -> Self:
+        """Instances sorted by a feature (its name or number) or by one number per instance.
+
+        >>> s = Sets.from_arrays([np.array([[3.0], [1.0], [2.0]])], feature_names=("age",))
+        >>> Orders.by(s, "age").listed
+        (1, 2, 0)
+        """
+        label = "the given numbers"
+        if isinstance(key, str | int):
+            names = sets.feature_names or ()
+            if isinstance(key, str):
+                if key not in names:
+                    raise unknown("feature", key, names)
+                key = names.index(key)
+            elif not 0 <= key < sets.in_features:
+                raise InputError(f"feature {key} does not exist: there are {sets.in_features}")
+            label = names[key] if names else f"feature {key}"
+            key = sets.instances[sets.index][..., key]
+        keys = np.asarray(key, dtype=np.float64)
+        if keys.shape != sets.index.shape:
+            raise InputError(
+                f"sorting needs one number per instance ({len(sets.index)}), not {keys.shape}"
+            )
+        owner = np.repeat(np.arange(len(sets)), sets.sizes)
+        order = np.lexsort((-keys if descending else keys, owner))
+        direction = "descending" if descending else "ascending"
+        return cls.of(order - sets.offsets[owner], label=f"sorted by {label}, {direction}")
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is left to chance."""
+        return self.kind != "random"
+
+    def blocks(self, sets: Sets) -> Iterator[list[Array]]:
+        """The orders for these sets, in blocks that are independent of each other."""
+        sizes = sets.sizes
+        if self.kind == "given":
+            yield [_ascending(sizes)]
+        elif self.kind == "listed":
+            yield [np.asarray(self.listed, dtype=np.int64)]
+        elif self.kind == "every":
+            yield from ([order] for order in _every(sizes))
+        else:
+            draw = _random(sets, self.seed)
+            for done in range(0, self.count, 2 if self.antithetic else 1):
+                order = next(draw)
+                paired = self.antithetic and done + 1 < self.count
+                yield [order, reverse(order, sizes)] if paired else [order]
+
+    def mean(
+        self, sets: Sets, answer: Callable[[Sets], Array], *, per_instance: bool = False
+    ) -> Array:
+        """The mean over these orders of an answer that has one row per set, or per instance.
+
+        Means of added values sum to the mean prediction: averaging keeps values additive.
+        """
+        starts = np.repeat(sets.offsets[:-1], sets.sizes)
+        total, passes = np.zeros(()), 0
+        for order in (order for block in self.blocks(sets) for order in block):
+            found = np.asarray(answer(sets.reorder(order)), dtype=np.float64)
+            if per_instance:  # back to where the instances stand
+                read, found = found, np.empty_like(found)
+                found[starts + order] = read
+            total, passes = total + found, passes + 1
+        return total / passes
+
+    def __str__(self) -> str:
+        if self.kind == "listed":
+            return self.label or KINDS["listed"]
+        if self.kind != "random":
+            return KINDS[self.kind]
+        if self.count == 1:
+            return "one random order"
+        return f"{self.count} random orders{f' ({self._pairs()})' if self.antithetic else ''}"
+
+    def _pairs(self) -> str:
+        pairs, alone = divmod(self.count, 2)
+        reverses = "1 and its reverse" if pairs == 1 else f"{pairs} and their reverses"
+        return f"{reverses}, 1 without" if alone else reverses
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return values | {"listed": None if self.listed is None else [*self.listed]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Back from `to_dict`; a key that is not a field raises."""
+        known = [f.name for f in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise unknown("Orders setting", key, known)
+        listed = values.get("listed")
+        return cls(**values | {"listed": None if listed is None else tuple(listed)})
 
 
-def random_orders(sizes: Any, generator: torch.Generator) -> Array:
-    """A random order for sets of the given sizes, as `Sets.reorder` takes it."""
-    sizes = np.asarray(sizes, dtype=np.int64)
-    keys = torch.rand(int(sizes.sum()), generator=generator, dtype=torch.float64)
-    return sorted_orders(sizes, keys.numpy())
+def as_orders(orders: Orders | int | None, *, seed: int = 0) -> Orders:
+    """None: the given order; a number: that many random ones."""
+    if isinstance(orders, Orders):
+        return orders
+    return Orders() if orders is None else Orders.random(orders, seed=seed)
 
 
-def sorted_orders(sizes: Array, keys: Array) -> Array:
-    """The order in which the keys of every set ascend."""
-    if len(keys) and (sizes == sizes[0]).all():  # sorting rows is far quicker than sorting all
-        rows: Array = torch.from_numpy(keys).view(len(sizes), -1).argsort(dim=1).flatten().numpy()
-        return rows
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    order: Array = np.lexsort((keys, owner))
-    order -= np.repeat(offsets_of(sizes)[:-1], sizes)
-    return order
+def reverse(order: Array, sizes: Array) -> Array:
+    """Each set's order backwards.
+
+    >>> reverse(np.array([1, 0, 2, 0]), np.array([3, 1])).tolist()
+    [2, 0, 1, 0]
+    """
+    starts = np.repeat(offsets_of(sizes)[:-1], sizes)
+    last = starts + np.repeat(sizes, sizes) - 1
+    backwards: Array = order[last - (np.arange(len(order)) - starts)]
+    return backwards
+
+
+def _ascending(sizes: Array) -> Array:
+    positions: Array = np.arange(int(sizes.sum())) - np.repeat(offsets_of(sizes)[:-1], sizes)
+    return positions
+
+
+def _random(sets: Sets, seed: int) -> Iterator[Array]:
+    """Random orders without end; those of a set depend on what is in it and on the seed alone."""
+    numbers = instance_numbers(sets)
+    for draw in count():
+        salt = mixed(np.array([seed], np.uint64)) + mixed(np.array([draw], np.uint64) + ODD)
+        # Half of a number's range, so that signed integers sort it as it is.
+        yield sorted_orders(sets.sizes, (mixed(numbers + salt) >> np.uint64(1)).view(np.int64))
+
+
+def _every(sizes: Array) -> Iterator[Array]:
+    longest = int(sizes.max(initial=0))
+    if longest > EVERY_LIMIT:
+        raise InputError(
+            f"set {int(np.argmax(sizes))} has {longest} instances, which have "
+            f"{longest}! = {math.factorial(longest):,} orders; average over random ones instead: "
+            "Orders.random(32)"
+        )
+    for order in permutations(range(longest)):
+        # Leaving out what a smaller set does not have gives each of its orders equally often.
+        kept = {size: [p for p in order if p < size] for size in set(sizes.tolist())}
+        yield np.array([p for size in sizes for p in kept[int(size)]], dtype=np.int64)

@@ -60,7 +60,7 @@ class TaskSets:
             raise unknown("protocol", protocol, PROTOCOLS)
         if protocol == self.spec.protocol:
             return self.test
-        return _part(self.spec, self.images, self.train.pool, protocol)
+        return _part(self.spec, self.images, self.train.instances, protocol)
 
 
 def make(spec: TaskSpec, *, progress: Progress | None = None) -> TaskSets:

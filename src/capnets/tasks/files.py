@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from capnets.atomic import writing
 from capnets.errors import InputError, unknown
+from capnets.files import writing
 
 __all__ = [
     "FILES",

@@ -193,6 +193,6 @@ def pooled_ridge(task: ReviewSets) -> Any:
 
 
 def _means(sets: Sets) -> NDArray[np.float64]:
-    sums = np.add.reduceat(sets.pool[sets.index].astype(np.float64), sets.offsets[:-1], axis=0)
+    sums = np.add.reduceat(sets.instances[sets.index].astype(np.float64), sets.offsets[:-1], axis=0)
     means: NDArray[np.float64] = sums / sets.sizes[:, None]
     return means

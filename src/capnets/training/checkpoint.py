@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from capnets.errors import InputError
-from capnets.training.tensors import Damaged, read_tensors, write_tensors
+from capnets.files.tensors import Damaged, read_tensors, write_tensors
 
 __all__ = ["Checkpoint"]
 

@@ -14,19 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capnets.batches import Batch, Batches
 from capnets.errors import InputError, unknown
 from capnets.models.base import SetModel
 from capnets.nn import masked
 from capnets.sets import Sets
+from capnets.sets.batch import Batch, Batches
 from capnets.training.checkpoint import Checkpoint
+from capnets.training.init import begin
 from capnets.training.losses import LOSSES, Loss, mean
 from capnets.training.optimizer import make_optimizer
 from capnets.training.priors import Prior, check_priors
 from capnets.training.rate import find_rate
 from capnets.training.recipe import Recipe
-from capnets.training.rehearsal import Rehearsal
-from capnets.training.start import begin
+from capnets.training.replay import Rehearsal
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -159,7 +159,7 @@ def fit(
                     prediction = prediction.unflatten(0, (recipe.orders, -1)).mean(0)
                 assert batch.y is not None
                 each = task.each(prediction, batch.y, unit=model.unit)
-                rehearsal.note(batch.chosen, each, batch.weights)
+                rehearsal.note(batch.set_index, each, batch.weights)
                 objective = mean(each, batch.weights)
                 total += objective.detach()
                 for prior in priors:
@@ -212,7 +212,7 @@ def measure(model: SetModel, sets: Sets, loss: Loss) -> float:
     for batch in Batches(sets).epoch(size=1000, bucket=True):
         batch = batch.to(one.device)
         assert batch.y is not None
-        w = float(len(batch.chosen) if batch.weights is None else batch.weights.sum())
+        w = float(len(batch.set_index) if batch.weights is None else batch.weights.sum())
         prediction = model(batch.x.to(one.dtype), batch.mask)
         value = loss(prediction, batch.y, unit=one, weights=batch.weights)
         total, weight = total + w * float(value), weight + w
@@ -284,7 +284,7 @@ def _saved(model: SetModel, path: Path | None, about: dict[str, Any]) -> Checkpo
 def _digest(sets: Sets, *, rows: int = 64) -> str:
     """A digest by which other sets are told apart: all labels, and instances from everywhere."""
     places = np.unique(np.linspace(0, len(sets.index) - 1, rows).astype(np.int64))
-    some = sets.pool[sets.index[places]] if len(sets.index) else sets.pool[:0]
+    some = sets.instances[sets.index[places]] if len(sets.index) else sets.instances[:0]
     digest = hashlib.sha256()
     for part in (sets.y, sets.weights, sets.sizes, some):
         if part is not None:

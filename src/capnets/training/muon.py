@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from capnets.nn.cells import RNNCell
-from capnets.nn.compiled import compiled
+from capnets.nn.kernels import compiled
 from capnets.training.adamw import BETAS, EPSILON
 
 __all__ = ["Muon", "maps"]

@@ -18,10 +18,10 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from capnets.batches import Batch
 from capnets.errors import InputError, unknown
 from capnets.models.base import AddedValues, SetModel
 from capnets.records import Record
+from capnets.sets.batch import Batch
 
 __all__ = [
     "PRIORS",

@@ -6,8 +6,8 @@ from copy import deepcopy
 
 import torch
 
-from capnets.batches import Batches
 from capnets.models.base import SetModel
+from capnets.sets.batch import Batches
 from capnets.training.losses import Loss
 from capnets.training.optimizer import make_optimizer
 from capnets.training.recipe import Recipe

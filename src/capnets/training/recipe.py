@@ -31,7 +31,7 @@ class Recipe(Record):
     clip
         The largest norm of the gradient; None leaves it alone.
     start
-        Start weights: `torch`, as torch draws them, or `wide` (see `capnets.training.start`).
+        Start weights: `torch`, as torch draws them, or `wide` (see `capnets.training.init`).
     optimizer
         `adamw`, or `muon` for all matrices (see `capnets.training.muon`).
     weight_decay
@@ -46,7 +46,7 @@ class Recipe(Record):
         trained (Janossy pooling; Murphy et al., ICLR 2019), so predict with a mean over orders too.
     rehearse
         Sets with an error of more than so many times the mean are read more often (see
-        `capnets.training.rehearsal`). For exact labels; None, where they are noisy, does not.
+        `capnets.training.replay`). For exact labels; None, where they are noisy, does not.
     patience
         Stop after so many epochs without a better validation error; None never stops early.
     """

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capnets.atomic import write_text
+from capnets.files import write_text
 from capnets.tune.folds import FOLDS
 
 if TYPE_CHECKING:

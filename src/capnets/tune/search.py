@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capnets.atomic import write_json
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.inputs import Given
 from capnets.estimators.runs import held_out, train_run
+from capnets.files import write_json
 from capnets.runs import Run
 from capnets.tune.folds import Parts, make_folds
 from capnets.tune.page import write_page

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.inputs import Given
-from capnets.estimators.quality import quality
+from capnets.estimators.scoring import quality
 from capnets.sets import Sets
 from capnets.training.presets import SOME_SETS
 from capnets.tune.folds import Parts

@@ -2,7 +2,7 @@ r"""Recurrent cells over whole sets, with their derivatives written out, in two 
 
 On a CPU `torch.nn.GRU` and its siblings record about ten small operations per instance and
 differentiate each of them again. `operations` does without the recording; the compiled way, in
-`capnets.nn.compiled`, does without most of the operations. Both have the same functions.
+`capnets.nn.kernels`, does without most of the operations. Both have the same functions.
 
 Parameters are those of the torch modules, gate for gate, and so are the results up to rounding.
 The functions can be differentiated once (see `derivatives`).
@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.autograd.function import Function
 
 from capnets.errors import InputError
-from capnets.nn.compiled import compiled
 from capnets.nn.derivatives import Gradients, once
+from capnets.nn.kernels import compiled
 from capnets.nn.parts import Part, Results
 from capnets.nn.recurrence import operations
 

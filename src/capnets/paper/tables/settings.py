@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capnets.paper.cells import Shape
+from capnets.paper.jobs import Shape
 from capnets.paper.names import BEYOND, MODELS
 from capnets.paper.published import labels, search
 from capnets.paper.scales import Scale

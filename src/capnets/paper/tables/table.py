@@ -9,7 +9,7 @@ from statistics import fmean, median, pstdev
 from typing import Any, Literal, TypeVar
 
 from capnets.errors import InputError
-from capnets.paper.cells import Cell, Choice
+from capnets.paper.jobs import Cell, Choice
 from capnets.paper.names import BEYOND
 from capnets.paper.scales import Scale
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from capnets.atomic import write_json, writing
 from capnets.errors import InputError
+from capnets.files import write_json, writing
 from capnets.tasks.embeddings.base import Features
 from capnets.tasks.files import cache_folder
 

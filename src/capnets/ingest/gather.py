@@ -1,0 +1,282 @@
+"""From a table with one row per instance to `Sets`, in bounded memory.
+
+The rows of a set need not stand together: row r of the table becomes row r of the pool, and the
+index says which rows make a set. So instances are written once, as they come, and only a few bytes
+per row (its set, and its place in the order) are held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.ingest.columns import Columns, Schema, missing_column
+from capnets.ingest.encode import Encoder, as_text, check_plain, learn_schema, place_column
+from capnets.ingest.instances import FilePool, MemoryPool
+from capnets.ingest.per_set import Owners, PerSet
+from capnets.ingest.sources import Source, open_source
+from capnets.sets import Array, Sets, offsets_of
+
+__all__ = ["Table", "names_classes", "read_table"]
+
+Progress = Callable[[int, int | None], None]
+"""Called with the rows done and, where it is known, how many there are."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Sets, how they were read, and the group of each set (None without a group column)."""
+
+    sets: Sets
+    schema: Schema
+    groups: Array | None = None
+
+
+def read_table(
+    table: Any,
+    columns: Columns | Schema,
+    *,
+    labels: bool = True,
+    classify: bool = False,
+    folder: str | Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Table:
+    """Read instances and group them into sets, in the order in which the sets first appear.
+
+    Parameters
+    ----------
+    table
+        A Parquet, CSV, TSV or Feather file, a pandas frame or an Arrow table.
+    columns
+        `Columns` to learn a schema from this table, or the `Schema` of a run to read it by.
+    labels
+        Whether targets are wanted; without, their columns need not exist. Groups and weights are
+        read with them, and wherever a schema is learned: it is what training does.
+    classify
+        Whether a target of numbers names classes (several: whether each is a label of 0 and 1).
+        Text, Booleans and categories always do.
+    folder
+        Where to keep the sets; they are then mapped into memory instead of held in it.
+    force
+        Whether sets that are already in the folder may be replaced.
+    progress
+        Called now and then.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame(
+    ...     {"basket": [1, 1, 2], "price": [2.0, 3.0, 4.0], "worth": [5.0, 5.0, 4.0]}
+    ... )
+    >>> table = read_table(frame, Columns(set="basket", target="worth"))
+    >>> table.sets.y.tolist(), table.sets.sizes.tolist(), table.sets.feature_names
+    ([5.0, 4.0], [2, 1], ('price',))
+    """
+    source = open_source(table)
+    schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
+    learning = schema is not columns
+    source = source.naming([*_names(schema, classify=classify), *_long_order(schema, source)])
+    if folder is not None and (Path(folder) / "sets.json").exists() and not force:
+        raise InputError(f"{folder} already holds sets; choose another folder, or replace it")
+    encoder = Encoder(schema, source)
+    reader = _Reader(source, schema, labels=labels, classify=classify, learning=learning)
+    check_plain(source, reader.needed())
+    pool = MemoryPool(encoder.width) if folder is None else FilePool(encoder.width, Path(folder))
+    try:
+        for batch in source.batches(reader.needed()):
+            pool.add(encoder.block(batch, reader.rows))
+            reader.add(batch)
+            if progress is not None:
+                progress(reader.rows, source.rows)
+        if not reader.rows:
+            raise InputError(f"{source.name} has no rows; at least one instance is needed")
+        if learning:
+            schema = replace(
+                schema, classes=reader.classes(), features=_filled(schema, pool.means())
+            )
+        if schema.columns.missing != "refuse":
+            pool.fill(_fills(schema))
+        sets = pool.finish(reader.arrays(schema), schema.feature_names)
+    finally:
+        pool.close()
+    return Table(sets, schema, reader.groups())
+
+
+class _Reader:
+    """Everything about rows and sets but the features."""
+
+    def __init__(
+        self, source: Source, schema: Schema, *, labels: bool, classify: bool, learning: bool
+    ) -> None:
+        columns, self.source, self.schema = schema.columns, source, schema
+        wanted = [columns.set, columns.order, *(columns.target if labels else ())]
+        training = labels or learning
+        group, weight = (columns.group, columns.weight) if training else (None, None)
+        wanted += [group, weight]
+        for name in filter(None, wanted):
+            if name not in source.names:
+                raise missing_column(name, source.names, where=source.name)
+        self.owners = Owners(source, columns.set)
+        self.places: list[Array] = []
+        self.rows = 0
+        self.targets = self._targets(classify, learning) if labels else []
+        self.group = PerSet(source, group, names=True) if group else None
+        self.weight = PerSet(source, weight) if weight else None
+
+    def _targets(self, classify: bool, learning: bool) -> list[PerSet]:
+        source, columns = self.source, self.schema.columns.target
+        if len(columns) == 1:
+            names = self.schema.classes is not None
+            if learning:
+                names = classify or names_classes(source, columns[0])
+            return [PerSet(source, columns[0], names=names)]
+        for column in columns:
+            if names_classes(source, column) and not _is_boolean(source, column):
+                raise InputError(
+                    f"{source.name}, column {column!r} names classes; of several targets each has "
+                    "to be an amount, or a label of 0 and 1. Choose one target, or make a column "
+                    "of 0 and 1 for every class."
+                )
+        return [PerSet(source, t, label=classify) for t in columns]
+
+    def needed(self) -> list[str]:
+        columns = self.schema.columns
+        per_set = [p.column for p in (*self.targets, self.group, self.weight) if p is not None]
+        order = [columns.order] if columns.order else []
+        features = [f.name for f in self.schema.features]
+        return list(dict.fromkeys([columns.set, *per_set, *order, *features]))
+
+    def add(self, batch: Any) -> None:
+        codes = self.owners.add(batch, self.rows)
+        for per_set in (*self.targets, self.group, self.weight):
+            if per_set is not None:
+                per_set.add(batch, codes, self.owners, self.rows)
+        if (order := self.schema.columns.order) is not None:
+            self.places.append(self._places(batch, order))
+        self.rows += len(batch)
+
+    def _places(self, batch: Any, order: str) -> Array:
+        where, column = f"{self.source.name}, column {order!r}", batch.column(order)
+        gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        if gaps.any():
+            row = self.rows + int(np.argmax(gaps))
+            raise InputError(
+                f"{where}, row {row} (from 0): no value; an order needs one in every row"
+            )
+        try:
+            return place_column(column)
+        except (ValueError, NotImplementedError) as error:
+            raise InputError(f"{where}: an order needs numbers or times ({error})") from error
+
+    def classes(self) -> tuple[str | int, ...] | None:
+        """The classes of the only target, if it names any: numbers rising, else by their names."""
+        if not self.targets or not self.targets[0].names:
+            return None
+        column, known = self.targets[0].column, list(self.targets[0].known)
+        where = f"{self.source.name}, column {column!r}"
+        fractions = [c for c in known if isinstance(c, float)]
+        if fractions and all(map(_is_number, known)) and not _is_category(self.source, column):
+            raise InputError(
+                f"{where} holds fractions such as {fractions[0]}: these are amounts, not classes; "
+                "use SetRegressor (on the command line, leave out --classify)"
+            )
+        if not all(isinstance(c, int) for c in known):
+            known = [as_text(c) for c in known]
+        if len(known) < 2:
+            raise InputError(
+                f"{where}: there is one class only ({known[0]}); nothing can be learned from it"
+            )
+        return tuple(sorted(known))
+
+    def groups(self) -> Array | None:
+        return None if self.group is None else self.group.values.astype(np.int64)
+
+    def arrays(self, schema: Schema) -> dict[str, Array]:
+        codes = self.owners.codes()
+        if self.places:
+            index = np.lexsort((np.concatenate(self.places), codes))
+        elif (codes[1:] >= codes[:-1]).all():
+            index = np.arange(len(codes))
+        else:
+            index = np.argsort(codes, kind="stable")
+        arrays = {
+            "index": index,
+            "offsets": offsets_of(np.bincount(codes)),
+            "ids": self.owners.ids(),
+        }
+        if self.targets:
+            y = np.stack([t.amounts(schema.classes) for t in self.targets], axis=1)
+            arrays["y"] = y[:, 0] if y.shape[1] == 1 else y
+        if self.weight is not None:
+            arrays["weights"] = self.weight.values.astype(np.float32)
+        return arrays
+
+
+def names_classes(source: Source, column: str) -> bool:
+    """Whether a target column holds names of classes by its type: text, Booleans, categories."""
+    import pyarrow as pa
+
+    kind = source.schema.field(column).type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return text or _is_boolean(source, column) or _is_category(source, column)
+
+
+def _is_boolean(source: Source, column: str) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_boolean(source.schema.field(column).type))
+
+
+def _is_category(source: Source, column: str) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(source.schema.field(column).type))
+
+
+def _is_number(name: Any) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _names(schema: Schema, *, classify: bool) -> list[str]:
+    """The columns whose values are names: of sets, groups, categories and classes."""
+    columns = schema.columns
+    names = [columns.set, columns.group, *(f.name for f in schema.features if f.categories)]
+    if (classify or schema.classes is not None) and len(columns.target) == 1:
+        names += columns.target
+    return [name for name in names if name is not None]
+
+
+def _long_order(schema: Schema, source: Source) -> list[str]:
+    """The order column, if it holds numbers, of which a guessed type may not keep all digits."""
+    import pyarrow as pa
+
+    order = schema.columns.order
+    if order not in source.names or order in (f.name for f in schema.features):
+        return []
+    return [order] if pa.types.is_floating(source.schema.field(order).type) else []
+
+
+def _filled(schema: Schema, means: Array) -> tuple[Any, ...]:
+    if schema.columns.missing == "refuse":
+        return schema.features
+    at = dict(zip(schema.feature_columns, means.tolist(), strict=True))
+    zero = schema.columns.missing == "zero"
+    return tuple(
+        f if f.categories is not None else replace(f, fill=0.0 if zero else at[f.name] + f.offset)
+        for f in schema.features
+    )
+
+
+def _fills(schema: Schema) -> Array:
+    fills = [(f.fill or 0.0) - f.offset for f in schema.features for _ in f.names]
+    return np.array(fills, dtype=np.float32)

@@ -1,0 +1,124 @@
+"""Where the instances of a table go: into memory, or into a file that is mapped at the end."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy
+
+from capnets.errors import InputError
+from capnets.sets import Array, Sets, storage
+
+__all__ = ["FilePool", "MemoryPool"]
+
+ROWS = 65536
+
+
+class MemoryPool:
+    """Blocks of instances, joined at the end.
+
+    Parameters
+    ----------
+    width
+        Features of an instance.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.rows = 0
+        self.sums, self.counts = np.zeros(width), np.zeros(width, dtype=np.int64)
+        self.blocks: list[Array] = []
+
+    def add(self, block: Array) -> None:
+        """Take some rows; NaN stands for a missing value."""
+        self.rows += len(block)
+        known = ~np.isnan(block)
+        self.counts += known.sum(axis=0)
+        self.sums += np.where(known, block, 0.0).sum(axis=0, dtype=np.float64)
+        self._keep(block)
+
+    def means(self) -> Array:
+        """The mean of every feature over the rows that have it (0 if none has)."""
+        means: Array = self.sums / np.maximum(self.counts, 1)
+        return means
+
+    def fill(self, values: Array) -> None:
+        """Put these values where numbers are missing."""
+        for block in self.blocks:
+            np.copyto(block, values, where=np.isnan(block))
+
+    def finish(self, arrays: dict[str, Array], feature_names: tuple[str, ...]) -> Sets:
+        """The sets over all the rows."""
+        return Sets(np.concatenate(self.blocks), **arrays, feature_names=feature_names)
+
+    def close(self) -> None:
+        """Let go of what is not needed any more."""
+        self.blocks = []
+
+    def _keep(self, block: Array) -> None:
+        self.blocks.append(block)
+
+
+class FilePool(MemoryPool):
+    """Instances appended to a .npy file in the folder where the sets are to be kept.
+
+    The folder's earlier sets stay as they are until `finish` replaces them in one step.
+    """
+
+    def __init__(self, width: int, folder: Path) -> None:
+        super().__init__(width)
+        self.width, self.folder = width, folder
+        self.path = folder / f".instances-{secrets.token_hex(4)}.part"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.file = self.path.open("w+b")
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        self._header()
+
+    def _header(self) -> None:
+        # numpy leaves room for the number of rows to grow: the header can be written again.
+        about = {"descr": "<f4", "fortran_order": False, "shape": (self.rows, self.width)}
+        self.file.seek(0)
+        npy.write_array_header_1_0(self.file, about)
+
+    def _keep(self, block: Array) -> None:
+        try:
+            self.file.write(np.ascontiguousarray(block).data)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    def fill(self, values: Array) -> None:
+        """Put these values where numbers are missing, a block at a time."""
+        self._complete()
+        for start in range(0, self.rows, ROWS):
+            pool = npy.open_memmap(self.path, mode="r+")  # mapped anew: memory stays bounded
+            block = pool[start : start + ROWS]
+            np.copyto(block, values, where=np.isnan(block))
+            del pool, block
+
+    def finish(self, arrays: dict[str, Array], feature_names: tuple[str, ...]) -> Sets:
+        """Write the rest beside the instances, and map all of it."""
+        self._complete()
+        storage.write(self.folder, arrays, feature_names, ready={"instances": self.path})
+        return Sets.load(self.folder)
+
+    def close(self) -> None:
+        """Remove what did not become sets."""
+        self.file.close()
+        self.path.unlink(missing_ok=True)
+
+    def _complete(self) -> None:
+        try:
+            self._header()
+            self.file.flush()
+            self.file.seek(0, 2)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    def _cannot_write(self, error: OSError) -> InputError:
+        return InputError(
+            f"cannot write to {self.folder}: {error.strerror or error}; "
+            "what was there before is unchanged. Free some space or choose another folder."
+        )

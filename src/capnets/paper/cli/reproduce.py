@@ -1,0 +1,176 @@
+"""`capnets reproduce`: the paper's tables and figures, run by run, into a results folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from capnets.cli.printing import Json, print_json, print_table
+from capnets.errors import InputError
+
+if TYPE_CHECKING:
+    from capnets.paper.plan import Plan
+    from capnets.paper.scheduler import Outcome
+
+__all__ = ["add_to", "reproduce"]
+
+
+Names = Annotated[str | None, typer.Option(help="Only these, with commas between.")]
+
+
+def reproduce(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(help="table1, figure2, main, all, …, also with commas; none: list them."),
+    ] = None,
+    scale: Annotated[str, typer.Option(help="smoke, small or full (the paper's sizes).")] = "full",
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Local processes, one thread each.", show_default="1"),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="A Dask scheduler to use instead: tcp://…")
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", "-o", help="The results folder.", show_default="results/SCALE"),
+    ] = None,
+    models: Names = None,
+    tasks: Names = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(help="How networks are trained: muon or fast.", show_default="muon"),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="These instead of the scale's, with commas between.")
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Do again what failed.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run what stands behind the paper's tables; stop at any time, the same command goes on."""
+    from capnets.paper.plan import make_plan
+    from capnets.paper.scales import find_scale
+
+    if not tables:
+        _list_tables(as_json=as_json)
+        return
+    plan = make_plan(
+        _names("tables", ",".join(tables)),
+        scale=find_scale(scale, recipe=recipe),
+        models=None if models is None else _names("--models", models),
+        tasks=None if tasks is None else _names("--tasks", tasks),
+        seeds=None if seeds is None else _numbers("--seeds", seeds),
+    )
+    folder = results or Path("results") / scale
+    if dry:
+        _say_plan(plan, folder, as_json=as_json)
+        return
+    from capnets.paper.cli.progress import watching
+    from capnets.paper.scheduler import reproduce as run
+
+    with watching(plan, folder) as watch:
+        try:
+            outcome = run(plan, folder, jobs=jobs, cluster=cluster, retry=retry, watch=watch)
+        except KeyboardInterrupt:
+            typer.echo(
+                f"Stopped. What was finished is in {folder}; the same command goes on.", err=True
+            )
+            raise typer.Exit(130) from None
+    _say_outcome(outcome, folder, as_json=as_json)
+    if outcome.wrong:
+        raise typer.Exit(1)
+
+
+def _names(what: str, text: str) -> list[str]:
+    """What stands between commas; one too many, as lists often end with, is no name."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"{what}: no name in {text!r}; give some, with commas between")
+    return names
+
+
+def _numbers(what: str, text: str) -> list[int]:
+    names = _names(what, text)
+    try:
+        return [int(name) for name in names]
+    except ValueError:
+        raise InputError(f"{what}: numbers with commas between, not {text!r}") from None
+
+
+def _list_tables(*, as_json: bool) -> None:
+    from capnets.paper.tables import GROUPS, TABLES
+
+    if as_json:
+        rows = [{"name": t.name, "number": t.number, "shows": t.shows} for t in TABLES.values()]
+        print_json(
+            {"tables": rows, "groups": {name: list(group) for name, group in GROUPS.items()}}
+        )
+        return
+    print_table(
+        ["table", "in the paper", "what it shows"],
+        [(t.name, t.number, t.shows) for t in TABLES.values()],
+    )
+    typer.echo("Several at once: " + "; ".join(f"{g} ({', '.join(t)})" for g, t in GROUPS.items()))
+
+
+def _say_plan(plan: Plan, folder: Path, *, as_json: bool) -> None:
+    from capnets.paper.execute import current
+    from capnets.paper.results import Results
+
+    there = current(Results(folder).read()) if (folder / "results.json").exists() else {}
+    tables: list[dict[str, Any]] = []
+    for table, entries in plan.tables:
+        keys = {choice.key for entry in entries for choice in entry.needed}
+        tables.append(
+            {
+                "name": table.name,
+                "number": table.number,
+                "entries": len(entries),
+                "runs": len(keys),
+                "done": sum(key in there for key in keys),
+            }
+        )
+    runs, done = len(plan.choices), sum(key in there for key in plan.choices)
+    if as_json:
+        print_json({"results": str(folder), "tables": tables, "runs": runs, "done": done})
+        return
+    print_table(
+        ["table", "in the paper", "entries", "runs", "done"], [tuple(t.values()) for t in tables]
+    )
+    typer.echo(f"{runs} runs in all, {done} done.")
+
+
+def _say_outcome(outcome: Outcome, folder: Path, *, as_json: bool) -> None:
+    failed = [
+        {
+            "model": getattr(record.choice, "model", None),
+            "task": getattr(record.choice, "task", None),
+            "failure": record.failure,
+            "reason": record.reason,
+        }
+        for record in outcome.records.values()
+        if record.failure
+    ]
+    not_done = Counter(outcome.wrong.values())
+    if as_json:
+        done = len(outcome.records)
+        told = {"results": str(folder), "done": done, "failed": failed, "not_done": not_done}
+        print_json(told)
+        return
+    typer.echo(f"{len(outcome.records)} done, in {folder}.")
+    if failed:
+        print_table(
+            ["failed", "task", "why"], [(f["model"], f["task"], f["failure"]) for f in failed]
+        )
+    for reason, count in sorted(not_done.items()):
+        typer.secho(f"{count} not done: {reason}", fg="red", err=True)
+    typer.echo(f"See them beside the paper's: capnets report {folder}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the command known."""
+    app.command()(reproduce)

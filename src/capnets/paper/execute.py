@@ -1,0 +1,320 @@
+"""Doing what a choice asks for: what a worker process runs.
+
+Everything here can be done again without harm: a finished run is read back, an unfinished one goes
+on from its checkpoint, and whoever comes second waits for the first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from capnets.errors import InputError
+from capnets.evaluate import added_values, order_sensitivity
+from capnets.experiment import train_task
+from capnets.metrics import mse, regression
+from capnets.models import ModelSpec, SetModel, parameters
+from capnets.paper.jobs import Cell, Choice, Labels, Shape
+from capnets.paper.names import RIDGE, TASKS
+from capnets.paper.published.interpretability import EXAMPLES
+from capnets.paper.results import Record
+from capnets.runs import Run, versions
+from capnets.sets import Sets
+from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make
+from capnets.tasks.drawing import STREAMS, draw_labels
+from capnets.tasks.sentiment import ReviewSets, ReviewSpec, make_reviews, pooled_ridge
+from capnets.training.checkpoint import Checkpoint
+from capnets.training.fit import Diverged
+from capnets.training.priors import prior_from_dict
+from capnets.training.recipe import Recipe, recipe
+
+__all__ = ["VERSION", "current", "is_stale", "made", "perform"]
+
+# To be raised when the same choice and recipe give other numbers than before: other start weights,
+# another drawing of sets, another measurement. Older records are then done again.
+VERSION = 1
+
+MEASURES = ("mse", "mae", "accuracy", "added_value_error")
+Progress = Callable[[int], None]
+
+# Training draws from torch's own generator and shares it with all threads of a process.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def perform(choice: Choice, *, runs: Path, progress: Progress | None = None) -> Record:
+    """Do what a choice asks for.
+
+    Parameters
+    ----------
+    runs
+        The folder of run folders.
+    progress
+        Told how many epochs are done.
+    """
+    with _ONE_AT_A_TIME:
+        torch.set_num_threads(1)
+        began, cpu = time.perf_counter(), time.process_time()
+        failure, reason = None, ""
+        metrics: dict[str, Any] = {}
+        cost: dict[str, Any] = {}
+        try:
+            if isinstance(choice, Shape):
+                metrics = _size(choice)
+            elif isinstance(choice, Labels):
+                metrics = _labels(choice)
+            else:
+                metrics, cost = _run(choice, runs, progress)
+        except Diverged as error:
+            failure, reason = "diverged", str(error)
+        except (MemoryError, torch.OutOfMemoryError) as error:
+            failure, reason = "out of memory", str(error) or type(error).__name__
+        seconds = time.perf_counter() - began
+        return Record(
+            choice=choice,
+            metrics=metrics,
+            failure=failure,
+            reason=reason,
+            made=made(choice),
+            cost={
+                "train_seconds": round(seconds, 2),
+                "cpu_seconds": round(time.process_time() - cpu, 2),
+                **cost,
+            },
+        )
+
+
+def is_stale(record: Record) -> bool:
+    """Whether the same choice would be done in another way today."""
+    if record.made.get("version") != VERSION:
+        return True
+    if not isinstance(record.choice, Cell):
+        return False
+    try:
+        # What a recipe did not have when it was recorded has its default.
+        return Recipe.from_dict(record.made["recipe"]) != _recipe(record.choice)
+    except (KeyError, InputError):
+        return True
+
+
+def current(records: Mapping[str, Record]) -> dict[str, Record]:
+    """Those that are not stale."""
+    return {key: record for key, record in records.items() if not is_stale(record)}
+
+
+def made(choice: Choice) -> dict[str, Any]:
+    """How a choice is done today."""
+    how: dict[str, Any] = {"version": VERSION, "versions": versions(), "machine": _machine()}
+    if isinstance(choice, Cell):
+        how["recipe"] = _recipe(choice).to_dict()
+    return how
+
+
+# Training -----------------------------------------------------------------------------------------
+
+
+def _run(
+    cell: Cell, runs: Path, progress: Progress | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    task = _task(cell)
+    if cell.model == RIDGE:
+        return _ridge(task), {}
+    how = _recipe(cell)
+    model = ModelSpec(
+        cell.model,
+        in_features=task.train.in_features,
+        hidden=cell.hidden,
+        layers=cell.layers,
+        activation=cell.activation or "abs",
+    )
+    priors = [prior_from_dict(prior) for prior in cell.priors]
+    folder = runs / f"{cell.key}-{VERSION}"
+    with _alone(folder):
+        resumed = _is_usable(folder, model, how)
+        if not resumed:
+            shutil.rmtree(folder, ignore_errors=True)
+        run = train_task(
+            folder,
+            task,
+            model,
+            recipe=how,
+            seed=cell.seed,
+            priors=priors,
+            resume=True,
+            progress=lambda line: progress(line["epoch"]) if progress else None,
+        )
+    found = run.metrics
+    metrics: dict[str, Any] = {
+        "parameters": found["parameters"],
+        "epochs": found["epochs"],
+        "valid_mse": found["valid"]["mse"],
+        "curve": [float(f"{line['valid']:.5g}") for line in run.history],
+    }
+    if isinstance(task, ReviewSets):
+        # One protocol only, so these numbers belong to every view of the record.
+        metrics |= {k: found["held-out"][k] for k in (*MEASURES, "r2") if k in found["held-out"]}
+    else:
+        for protocol in PROTOCOLS:
+            metrics[protocol] = {k: found[protocol][k] for k in MEASURES if k in found[protocol]}
+            metrics[protocol] |= _more(run.model, cell, task, protocol)
+            if not np.isfinite(metrics[protocol]["mse"]):
+                raise Diverged("the test error is not a number")
+    cost = {"train_seconds": found["train_seconds"], "resumed": resumed}
+    return metrics, cost | ({"cpu_seconds": None} if resumed else {})  # the first part is not known
+
+
+def _ridge(task: TaskSets | ReviewSets) -> dict[str, Any]:
+    if not isinstance(task, ReviewSets):
+        raise InputError(f"{RIDGE} is a baseline for documents only")
+    predict = pooled_ridge(task)
+    measured = regression(task.test.y, predict(task.test))
+    return {
+        "epochs": 0,
+        "valid_mse": mse(task.valid.y, predict(task.valid)),
+        **{k: measured[k] for k in (*MEASURES, "r2") if k in measured},
+    }
+
+
+def _more(model: SetModel, cell: Cell, task: TaskSets, protocol: str) -> dict[str, Any]:
+    """What only the paper asks about: errors under five orders, the values of its examples."""
+    more: dict[str, Any] = {}
+    if model.ordered:
+        orders = order_sensitivity(model, task.test_sets(protocol), orders=5, seed=cell.data_seed)
+        more |= {"order_mse": sorted(orders["mse"]), "order_spread": orders["spread"]}
+    example = next((e for short, e in EXAMPLES.items() if TASKS[short] == cell.task), None)
+    if example is not None and cell.sizes == (len(example.classes),):
+        values = added_values(model, _example(example.classes, cell, task, protocol)).tolist()
+        more["example"] = [*values, sum(values)]
+    return more
+
+
+def _example(classes: tuple[int, ...], cell: Cell, task: TaskSets, protocol: str) -> Sets:
+    """One set of images of the given classes; the paper's own pictures are not known."""
+    rows = task.images.rows("test" if protocol == "held-out" else "train")
+    draw = np.random.default_rng([cell.data_seed, len(STREAMS)])
+    chosen = [draw.choice(rows[task.images.classes[rows] == c]) for c in classes]
+    return Sets(task.train.instances, np.array(chosen), np.array([0, len(chosen)]))
+
+
+def _recipe(cell: Cell) -> Recipe:
+    return recipe(cell.recipe, epochs=cell.epochs, learning_rate=cell.learning_rate)
+
+
+def _task(cell: Cell) -> TaskSets | ReviewSets:
+    if cell.task == "sentiment":
+        return _reviews(ReviewSpec(cell.source, cell.embedding, seed=cell.data_seed))
+    if cell.sets is None or cell.valid_sets is None or cell.test_sets is None:
+        raise InputError(f"how many sets of {cell.task} are to be drawn?")
+    return _sets(
+        TaskSpec(
+            cell.task,
+            cell.source,
+            cell.embedding,
+            sizes=cell.sizes,
+            sets=cell.sets,
+            valid_sets=cell.valid_sets,
+            test_sets=cell.test_sets,
+            seed=cell.data_seed,
+        )
+    )
+
+
+@lru_cache(maxsize=4)
+def _sets(spec: TaskSpec) -> TaskSets:
+    """Drawn once for all networks that a process trains with them."""
+    return make(spec)
+
+
+@lru_cache(maxsize=1)
+def _reviews(spec: ReviewSpec) -> ReviewSets:
+    return make_reviews(spec)
+
+
+def _is_usable(folder: Path, model: ModelSpec, how: Recipe) -> bool:
+    """Whether the folder holds a run to go on with, or to read back.
+
+    Not if it was begun before a recipe changed, or if any of its files is damaged.
+    """
+    try:
+        run = Run(folder)
+        if (run.config.model, run.config.recipe) != (model, how):
+            return False
+        if not run.finished:
+            if run.checkpoint.exists():
+                Checkpoint.read(run.checkpoint)
+            return True
+        _ = run.model
+        return {"valid", "train_seconds"} <= run.metrics.keys() and (
+            len(run.history) == run.metrics["epochs"]
+        )
+    except (InputError, KeyError):
+        return False
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process trains into the folder.
+
+    One that is being killed, or that a cluster gave up on too early, may still be at it.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f".{folder.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# What needs no training ---------------------------------------------------------------------------
+
+
+def _size(shape: Shape) -> dict[str, Any]:
+    model = ModelSpec(
+        shape.model, in_features=shape.in_features, hidden=shape.hidden, layers=shape.layers
+    )
+    return {"parameters": parameters(model.build(seed=0))}
+
+
+def _labels(labels: Labels) -> dict[str, Any]:
+    y = draw_labels(
+        TaskSpec(
+            labels.task,
+            labels.source,
+            embedding="none",
+            sizes=labels.sizes,
+            sets=labels.sets,
+            seed=labels.data_seed,
+        )
+    )
+    return {
+        "label_mean": float(y.mean()),
+        "label_median": float(np.median(y)),
+        "label_variance": float(y.var()),
+        "label_stdev": float(y.std()),
+        "label_counts": np.bincount(y.astype(int)).tolist(),
+    }
+
+
+@cache
+def _machine() -> dict[str, Any]:
+    return {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()}
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [
+                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
+            ]
+        return names[0]
+    except (OSError, IndexError):
+        return platform.machine()

@@ -1,0 +1,185 @@
+"""Working off a plan: what is missing in a results folder is done, by any number of workers."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from capnets.errors import InputError
+from capnets.paper.jobs import Cell, Choice
+from capnets.paper.plan import Plan
+from capnets.paper.pool import Done, Event, LocalWorkers, Lost, Progressed, Workers
+from capnets.paper.results import Record, Results, Writer
+
+__all__ = ["Outcome", "Running", "reproduce"]
+
+# A choice whose process ended this often has itself to blame.
+ATTEMPTS = 3
+
+Watch = Callable[[Event | None, "Outcome"], None]
+
+
+@dataclass
+class Running:
+    """A choice that was begun, and how many of its epochs are done."""
+
+    choice: Choice
+    epoch: int = 0
+
+
+@dataclass
+class Outcome:
+    """How far the work is.
+
+    Attributes
+    ----------
+    records
+        Of the plan's choices that are done.
+    waiting
+        Choices not begun.
+    running
+        Choices begun.
+    wrong
+        Choices that could not be done, with the reason; they are not recorded.
+    workers
+        How many work on it now.
+    """
+
+    records: dict[str, Record]
+    waiting: deque[Choice]
+    running: dict[str, Running] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    workers: int = 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was asked for has a record."""
+        return not (self.waiting or self.running or self.wrong)
+
+
+def reproduce(
+    plan: Plan,
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    retry: bool = False,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Do what is missing of a plan, and record it.
+
+    Parameters
+    ----------
+    folder
+        The results folder; made if it is not there.
+    jobs
+        Local processes; None: one.
+    cluster
+        The address of a Dask scheduler whose workers to use instead.
+    retry
+        Do again what failed before.
+    watch
+        Told of every event; and of None when the work begins, and when nothing happens for a while.
+    """
+    from capnets.paper.execute import current
+
+    if jobs is not None and cluster is not None:
+        raise InputError(
+            "jobs are local processes, and a cluster has its own workers: give one of the two"
+        )
+    jobs = 1 if jobs is None else jobs
+    if jobs < 1:
+        raise InputError(f"at least 1 job is needed, not {jobs}")
+    results = Results(folder, create=True)
+    with results.hold() as writer:
+        there = {
+            key: record
+            for key, record in current(results.read()).items()
+            if key in plan.choices and not (retry and record.failure)
+        }
+        missing = deque(c for key, c in plan.choices.items() if key not in there)
+        outcome = Outcome(there, missing)
+        if not missing:
+            return outcome
+        workers = _workers(results.runs, min(jobs, len(missing)), cluster)
+        try:
+            _work(outcome, workers, writer, watch)
+        finally:
+            workers.stop()
+    return outcome
+
+
+def _workers(runs: Path, jobs: int, cluster: str | None) -> Workers:
+    runs = runs.resolve()
+    if cluster is None:
+        return LocalWorkers(jobs, runs=runs)
+    from capnets.paper.cluster import ClusterWorkers
+
+    return ClusterWorkers(cluster, runs=runs)
+
+
+def _work(outcome: Outcome, workers: Workers, writer: Writer, watch: Watch | None) -> None:
+    lost: Counter[str] = Counter()
+    unusable: dict[str, str] = {}
+    seconds = 0.0  # whoever watches need not wait for the first event
+    while outcome.waiting or outcome.running:
+        _hand_out(outcome, workers, unusable)
+        events = workers.events(timeout=seconds)
+        seconds = 1.0
+        for event in chain([next(events, None)], events):
+            if event is None:
+                pass  # nothing happened; whoever watches sees that all goes on
+            elif isinstance(event, Progressed):
+                outcome.running[event.choice.key].epoch = event.epoch
+            elif isinstance(event, Done):
+                _keep(event.record, outcome, writer)
+            elif isinstance(event, Lost):
+                key = event.choice.key
+                lost[key] += 1
+                if lost[key] < ATTEMPTS and not event.final:
+                    del outcome.running[key]
+                    outcome.waiting.appendleft(event.choice)
+                else:
+                    _keep(_killed(event.choice), outcome, writer)
+            else:
+                del outcome.running[event.choice.key]
+                outcome.wrong[event.choice.key] = event.message
+                if event.no_data and isinstance(event.choice, Cell):
+                    # The same data is missing for everything else that needs it.
+                    unusable[event.choice.source] = event.message
+            if watch is not None:
+                watch(event, outcome)
+
+
+def _hand_out(outcome: Outcome, workers: Workers, unusable: Mapping[str, str]) -> None:
+    """Begin as much as there are workers for, without what needs data of an unusable source."""
+    outcome.workers = workers.count
+    while outcome.waiting and workers.room():
+        choice = outcome.waiting.popleft()
+        if isinstance(choice, Cell) and choice.source in unusable:
+            outcome.wrong[choice.key] = unusable[choice.source]
+            continue
+        outcome.running[choice.key] = Running(choice)
+        workers.submit(choice)
+
+
+def _keep(record: Record, outcome: Outcome, writer: Writer) -> None:
+    writer.append(record)
+    del outcome.running[record.key]
+    outcome.records[record.key] = record
+
+
+def _killed(choice: Choice) -> Record:
+    from capnets.paper.execute import made
+
+    return Record(
+        choice=choice,
+        metrics={},
+        failure="killed",
+        reason=f"its process ended {ATTEMPTS} times or more, as happens where memory runs out",
+        made=made(choice),
+        cost={},
+    )

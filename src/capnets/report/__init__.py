@@ -1,1 +1,0 @@
-"""Records become pages, tables and plots."""

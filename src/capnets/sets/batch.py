@@ -1,0 +1,199 @@
+"""Batches: the only place where sets become padded tensors.
+
+A batch is padded as far as its own longest set. When all its sets are equally large it has no mask
+at all, so that no network spends time on one.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capnets.errors import InputError
+from capnets.memory import check_memory
+from capnets.sets import Array, Sets, random_orders
+
+__all__ = ["Batch", "Batches", "batches"]
+
+#: At least so many times in an epoch the sizes of drawn sets go from small to large.
+STRETCHES = 8
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some sets as tensors.
+
+    Parameters
+    ----------
+    x
+        Sets x longest x features; what lies behind the end of a set has no meaning.
+    mask
+        Sets x longest, True at instances; None when every set fills its row.
+    y
+        Sets x outputs, or None.
+    weights
+        One weight per set, or None.
+    set_index
+        Which sets these are.
+    """
+
+    x: Tensor
+    mask: Tensor | None
+    y: Tensor | None
+    weights: Tensor | None
+    set_index: Array
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on a device."""
+        mask, y, weights = (
+            None if t is None else t.to(device) for t in (self.mask, self.y, self.weights)
+        )
+        return Batch(self.x.to(device), mask, y, weights, self.set_index)
+
+    def reorder(self, order: Tensor) -> Batch:
+        """The same sets, read in other orders: sets x longest, positions inside the set."""
+        sets = torch.arange(len(self.x), device=self.x.device)[:, None]
+        return replace(self, x=self.x[sets, order])
+
+    def shuffled(self, generator: torch.Generator) -> Batch:
+        """The same sets, the instances of each in a random order; padding stays behind."""
+        keys = torch.rand(self.x.shape[:2], generator=generator).to(self.x.device)
+        if self.mask is not None:
+            keys = keys.masked_fill(~self.mask, torch.inf)
+        return self.reorder(keys.argsort(dim=1))
+
+
+class Batches:
+    """The tensors that all batches of some sets are cut from, prepared once.
+
+    Parameters
+    ----------
+    sets
+        What to read. Its arrays are shared, not copied, where their type allows it.
+    """
+
+    def __init__(self, sets: Sets) -> None:
+        self.sets = sets
+        if sets.instances.dtype != np.float32:
+            check_memory(
+                4 * sets.instances.size,
+                what=f"{len(sets.instances):,} instances as 32-bit numbers",
+                advice="store them as float32, or work on fewer",
+            )
+        self.instances = _tensor(sets.instances, torch.float32)
+        self.offsets = np.asarray(sets.offsets)
+        self.index = _tensor(sets.index, torch.int64)
+        self.sizes = sets.sizes
+        labels = None if sets.y is None else _tensor(sets.y, torch.float32)
+        self.y = labels[:, None] if labels is not None and labels.ndim == 1 else labels
+        self.weights = None if sets.weights is None else _tensor(sets.weights, torch.float32)
+
+    def take(self, chosen: Array, index: Tensor | None = None) -> Batch:
+        """The batch of the chosen sets; `index` replaces the sets' own order of instances."""
+        index = self.index if index is None else index
+        sizes, starts = self.sizes[chosen], self.offsets[:-1][chosen]
+        longest = int(sizes.max(initial=0))
+        check_memory(
+            4 * len(chosen) * longest * math.prod(self.sets.feature_shape),
+            what=f"a batch of {len(chosen):,} sets padded to {longest:,} instances",
+            advice="make batches smaller, or put sets of similar size together (bucket=True)",
+        )
+        positions = torch.from_numpy(starts[:, None] + np.arange(longest))
+        mask = None
+        if (sizes != longest).any():
+            mask = torch.from_numpy(np.arange(longest) < sizes[:, None])
+            positions = positions.where(mask, 0)  # any row will do: nobody may look at it
+        rows = index[positions.flatten()] if longest else positions.flatten()
+        x = self.instances.index_select(0, rows).view(
+            len(chosen), longest, *self.sets.feature_shape
+        )
+        picked = torch.from_numpy(chosen)
+        return Batch(
+            x,
+            mask,
+            None if self.y is None else self.y[picked],
+            None if self.weights is None else self.weights[picked],
+            chosen,
+        )
+
+    @property
+    def ragged(self) -> bool:
+        """Whether sizes differ so much that most of a batch of drawn sets would be padding."""
+        return bool(self.sizes.max() > 2 * self.sizes.mean())
+
+    def epoch(
+        self,
+        *,
+        size: int,
+        shuffle: torch.Generator | None = None,
+        reorder: torch.Generator | None = None,
+        bucket: bool = False,
+        share: tuple[int, int] = (0, 1),
+        again: Sequence[int] | Array = (),
+    ) -> Iterator[Batch]:
+        """All sets once, in batches.
+
+        Parameters
+        ----------
+        size
+            Sets per batch.
+        shuffle
+            Draws the order of the sets; None keeps it.
+        reorder
+            Draws a fresh order of the instances of every set; None keeps it.
+        bucket
+            Put sets of similar size together, which saves padding; drawn sets only where there are
+            many batches.
+        share
+            (r, w): only every w-th set, beginning with the r-th; for w processes side by side. All
+            shares are equally large, because processes that train together must take as many
+            steps: where the sets do not divide evenly, the last few of them are left out.
+        again
+            Sets to be read once more, each as often as it stands here.
+        """
+        if size < 1:
+            raise InputError(f"a batch needs at least 1 set, not {size}")
+        order = np.concatenate([np.arange(len(self.sets)), np.asarray(again, dtype=np.int64)])
+        if shuffle is not None:
+            order = order[torch.randperm(len(order), generator=shuffle).numpy()]
+        index = self.index
+        if reorder is not None:
+            starts = np.repeat(self.offsets[:-1], self.sizes)
+            index = index[torch.from_numpy(starts + random_orders(self.sizes, reorder))]
+        rank, world = share
+        order = order[rank : len(order) // world * world : world] if world > 1 else order
+        cuts: Sequence[int] = range(0, len(order), size)
+        # Sorted within stretches only: where sets are drawn, batches must differ between epochs and
+        # not be made of one size alone.
+        stretch = size * min(50, 50 if shuffle is None else len(cuts) // STRETCHES)
+        if bucket and stretch > size:
+            for a in range(0, len(order), stretch):
+                part = order[a : a + stretch]
+                order[a : a + stretch] = part[np.argsort(self.sizes[part], kind="stable")]
+            if shuffle is not None:
+                cuts = [cuts[i] for i in torch.randperm(len(cuts), generator=shuffle)]
+        for a in cuts:
+            yield self.take(order[a : a + size], index)
+
+
+def batches(sets: Sets, *, size: int, bucket: bool = False) -> Iterator[Batch]:
+    """The sets in their own order, in batches; see `Batches` for shuffling.
+
+    >>> s = Sets.from_arrays([np.ones((2, 3)), np.zeros((1, 3)), np.zeros((1, 3))])
+    >>> [(tuple(b.x.shape), b.mask is None) for b in batches(s, size=2)]
+    [((2, 2, 3), False), ((1, 1, 3), True)]
+    """
+    return Batches(sets).epoch(size=size, bucket=bucket)
+
+
+def _tensor(values: Array, dtype: torch.dtype) -> Tensor:
+    with warnings.catch_warnings():
+        # A memory-mapped array is read only, which torch warns of; nothing here writes to it.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(np.asarray(values)).to(dtype)

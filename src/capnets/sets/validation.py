@@ -1,0 +1,151 @@
+"""What can be wrong with sets: each fault has a message that says where it is and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.sets.precision import TOO_FAR, Range, is_far, is_wide
+from capnets.sets.ragged import Array
+
+if TYPE_CHECKING:
+    from capnets.sets import Sets
+
+__all__ = ["check_digits", "check_finite", "check_kinds", "check_layout", "labels", "numbers"]
+
+#: Up to here 32-bit numbers hold every whole number.
+WHOLE = 2**24
+
+
+def check_kinds(sets: Sets) -> None:
+    """Refuse arrays of the wrong type or number of axes."""
+    if sets.instances.ndim < 2:
+        raise InputError(
+            f"instances has shape {sets.instances.shape}; expected instances x features"
+        )
+    for name, values in (("index", sets.index), ("offsets", sets.offsets)):
+        if values.ndim != 1 or (len(values) and values.dtype.kind not in "iu"):
+            raise InputError(
+                f"{name} must be a list of whole numbers, "
+                f"not of shape {values.shape} and type {values.dtype}"
+            )
+    for name, given in (("instances", sets.instances), ("y", sets.y), ("weights", sets.weights)):
+        if given is not None and given.dtype.kind not in "fiub":
+            raise InputError(f"{name} must hold numbers, not {given.dtype}")
+    if sets.y is not None and sets.y.ndim not in (1, 2):
+        raise InputError(
+            f"y has shape {sets.y.shape}; expected one label, or a row of labels, per set"
+        )
+
+
+def check_layout(sets: Sets) -> None:
+    """Refuse arrays that do not fit together."""
+    index, offsets = sets.index, sets.offsets
+    if not len(offsets):
+        raise InputError("offsets has no entry; it needs one more than there are sets")
+    if offsets[0] != 0 or offsets[-1] != len(index):
+        raise InputError(
+            f"offsets must run from 0 to the length of index ({len(index)}), "
+            f"not from {offsets[0]} to {offsets[-1]}"
+        )
+    sizes = np.diff(offsets)
+    if (sizes < 0).any():
+        raise InputError(
+            f"offsets must not decrease; they do after set {int(np.argmax(sizes < 0))}"
+        )
+    if len(index) and (index.min() < 0 or index.max() >= len(sets.instances)):
+        raise InputError(f"index names rows outside the pool of {len(sets.instances)} instances")
+    for name, values, expected, per in (
+        ("y", sets.y, len(sets), "set"),
+        ("ids", sets.ids, len(sets), "set"),
+        ("weights", sets.weights, len(sets), "set"),
+        ("classes", sets.classes, len(sets.instances), "instance of the pool"),
+        ("feature_names", sets.feature_names, sets.instances.shape[-1], "feature"),
+    ):
+        if values is not None and len(values) != expected:
+            raise InputError(
+                f"{name} has {len(values)} entries, but {expected} are needed: one per {per}"
+            )
+
+
+def check_finite(sets: Sets) -> None:
+    """Refuse NaN and infinity, where a set uses them."""
+    bad = np.zeros(len(sets.instances), dtype=bool)
+    columns = tuple(range(1, sets.instances.ndim))
+    for a in range(0, len(bad), 65536):  # in pieces: the pool may be larger than memory
+        bad[a : a + 65536] = ~np.isfinite(sets.instances[a : a + 65536]).all(axis=columns)
+    used = bad[sets.index]
+    if used.any():
+        position = int(np.argmax(used))
+        k = int(np.searchsorted(sets.offsets, position, "right")) - 1
+        instance = sets.instances[sets.index[position]]
+        place = tuple(np.argwhere(~np.isfinite(instance))[0].tolist())
+        raise InputError(
+            f"{_named(sets, k)} has the value {instance[place]} in {_column(sets, place)} of its "
+            f"instance {position - int(sets.offsets[k])}; replace or drop missing and infinite "
+            "values first"
+        )
+    for what, values in (("label", sets.y), ("weight", sets.weights)):
+        if values is not None and not (finite := np.isfinite(values)).all():
+            k = int(np.argwhere(~finite)[0][0])
+            raise InputError(
+                f"the {what} of {_named(sets, k)} is {values[k]}; "
+                f"give it a finite {what} or drop the set"
+            )
+
+
+def check_digits(sets: Sets, tables: Sequence[Array]) -> None:
+    """Refuse columns whose values the pool, cut to 32 bits from the tables, does not tell apart.
+
+    The pool shows which columns are far from 0; only those are read again with all their digits.
+    """
+    pool, wide = sets.instances, [t for t in tables if is_wide(t.dtype)]
+    if not wide or not len(pool):
+        return
+    with np.errstate(invalid="ignore"):  # NaN and infinity: see check_finite
+        low, high = (m.astype(np.float64) for m in (pool.min(axis=0), pool.max(axis=0)))
+        far = np.argwhere(is_far(low, high, times=TOO_FAR))
+    for place in map(tuple, far.tolist()):
+        column: Any = (slice(None), *place)
+        reach = Range()
+        reach.add(np.concatenate([t[column] for t in wide]).astype(np.float64))
+        if reach.loses(times=TOO_FAR) and not reach.rounding:
+            raise InputError(
+                f"{_column(sets, place)} lies between {reach.low!r} and {reach.high!r}: networks "
+                "compute with 32 bits, which do not tell such values apart. Subtract a number "
+                f"such as {reach.middle()!r} from it, here and in sets to predict."
+            )
+
+
+def _column(sets: Sets, place: tuple[int, ...]) -> str:
+    name = f" ({sets.feature_names[place[-1]]!r})" if sets.feature_names else ""
+    return f"column {place[0] if len(place) == 1 else place}{name}"
+
+
+def _named(sets: Sets, k: int) -> str:
+    return f"set {k}" if sets.ids is None else f"set {k} ({str(sets.ids[k])!r})"
+
+
+def numbers(values: Any, name: str) -> Array:
+    """The values as 32-bit numbers; `name` is what an error calls them."""
+    try:
+        with np.errstate(over="ignore"):  # too large for 32 bits becomes infinite: see check_finite
+            converted: Array = np.asarray(values).astype(np.float32, copy=False)
+            return converted
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} holds something that is not a number: {error}") from error
+
+
+def labels(values: Any, name: str) -> Array:
+    """Labels as 32-bit numbers; whole ones that are too large for that stay as they are.
+
+    They may name classes, of which 32 bits would make one. `name` is what an error calls them.
+    """
+    narrow, given = numbers(values, name), np.asarray(values)
+    if given.dtype.kind not in "iuf" or not np.isfinite(narrow).all():
+        return narrow
+    large = (given > WHOLE) | (given < -WHOLE)
+    return given if large.any() and (given % 1 == 0).all() else narrow

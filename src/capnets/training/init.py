@@ -1,0 +1,75 @@
+"""Where training begins: start weights, the features' scale, the mean label.
+
+All of it is the recipe's business and ends up in the network; the data are never changed.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from capnets.models.base import SetModel
+from capnets.nn.cells import Cell
+from capnets.nn.encoders import Standardize
+from capnets.nn.monotone import Bend, MonotoneLinear
+from capnets.sets.batch import Batches
+from capnets.training.losses import Loss
+from capnets.training.recipe import Recipe
+
+__all__ = ["begin", "draw_weights"]
+
+
+def begin(model: SetModel, data: Batches, recipe: Recipe, loss: Loss, *, seed: int) -> None:
+    """Prepare a network for its first step."""
+    if recipe.start == "wide":
+        draw_weights(model, torch.Generator().manual_seed(seed))
+    if isinstance(model.inputs, Standardize):
+        model.inputs.learn(*_moments(data))
+    if recipe.scale:
+        assert data.y is not None
+        size = float(data.sizes.mean())
+        unit = torch.ones(model.outputs)
+        if loss.scaled:
+            deviation = data.y.std(0, correction=0)
+            unit = torch.where(deviation > 0, deviation / size**0.5, 1.0)
+        model.start(unit=unit, label=loss.level(data.y, model.outputs), size=size)
+
+
+@torch.no_grad()
+def draw_weights(model: SetModel, generator: torch.Generator) -> None:
+    """Start weights under which the signal keeps its size from the first layer to the last.
+
+    torch's own start values shrink it to a third in every layer with ReLU; behind an encoder, a
+    cell and a decoder almost nothing of the instance is left, and the first thousands of steps go
+    into finding it.
+    Layers before a ReLU follow He et al. (2015); cells know their own.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.Sequential):
+            layers = list(module)
+            for layer, after in zip_longest(layers, layers[1:]):
+                if isinstance(layer, Bend | MonotoneLinear):
+                    layer.draw_weights(generator)
+                elif isinstance(layer, nn.Linear):
+                    gain = 2**0.5 if isinstance(after, nn.ReLU) else 1.0
+                    deviation = gain * layer.in_features**-0.5
+                    nn.init.normal_(layer.weight, std=deviation, generator=generator)
+                    if layer.bias is not None:
+                        nn.init.zeros_(layer.bias)
+        elif isinstance(module, Cell):
+            module.draw_weights(generator)
+
+
+def _moments(data: Batches, *, rows: int = 65536) -> tuple[Tensor, Tensor]:
+    """Mean and deviation of the features of all instances in sets, a stretch at a time."""
+    used = np.unique(data.index.numpy())
+    total = torch.zeros(data.instances.shape[1], dtype=torch.float64)
+    squares = torch.zeros_like(total)
+    for part in np.array_split(used, -(-len(used) // rows)):
+        x = data.instances[torch.from_numpy(part)].double()
+        total, squares = total + x.sum(0), squares + x.square().sum(0)
+    mean = total / len(used)
+    return mean.float(), (squares / len(used) - mean.square()).clamp_min(0).sqrt().float()

@@ -1,0 +1,104 @@
+"""reproduce and report, as programs read them."""
+
+import io
+import json
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from capnets.paper.cli.progress import _picture
+from capnets.paper.names import BEYOND, MODELS
+from capnets.paper.plan import make_plan
+from capnets.paper.scheduler import Outcome, Running
+
+
+def read(*arguments):
+    """The document on standard output, and what was said beside it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "capnets", *map(str, arguments)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+class TestReproduce:
+    """What programs read of the commands on the paper."""
+
+    def test_tables(self, say):
+        found = say("reproduce", "--json").json
+        assert {"name": "main-mean", "number": "Table 1"}.items() <= found["tables"][0].items()
+        assert found["groups"]["main"] == ["main-mean", "main-median", "main-deviation"]
+
+    def test_plan(self, say, tmp_path):
+        found = say("reproduce", "table1", "--dry-run", "--json", "-o", tmp_path / "r").json
+        networks = len(MODELS) + len(BEYOND)
+        assert (found["runs"], found["done"]) == (networks * 6 * 3, 0)
+        assert found["tables"][0]["entries"] == networks * 6
+        assert not (tmp_path / "r").exists()
+
+    def test_names_with_commas(self, say, tmp_path):
+        """One too many, as lists often end with, changes nothing."""
+        common = ("--dry-run", "--json", "-o", tmp_path / "r")
+        few = ("--models", "gru,rnn", "--tasks", "US", "--seeds", "0,1")
+        ended = ("--models", "gru, rnn,", "--tasks", "US,", "--seeds", "0,1,")
+        found = say("reproduce", "table1", "table6", *few, *common).json
+        assert [table["name"] for table in found["tables"]] == ["main-mean"]
+        assert found["runs"] == 4
+        assert say("reproduce", "table1,table6,", *ended, *common).json == found
+
+    def test_recipes_are_apart(self, say, tmp_path):
+        """What one recipe made is neither done nor shown for another."""
+        results = tmp_path / "r"
+        small = ["main", "--scale", "smoke", "--models", "deepset", "--tasks", "US", "-o", results]
+        assert read("reproduce", *small, "--recipe", "fast", "--json")[0]["done"] == 1
+        assert say("reproduce", *small, "--recipe", "fast", "--dry-run", "--json").json["done"] == 1
+        assert say("reproduce", *small, "--dry-run", "--json").json["done"] == 0
+        read("report", results, "--json")
+        tables = json.loads((results / "report" / "report.json").read_text())["tables"]
+        assert (tables[0]["name"], tables[0]["recipe"]) == ("main-mean", "fast")
+        read("report", results, "--recipe", "muon", "--json")
+        tables = json.loads((results / "report" / "report.json").read_text())["tables"]
+        assert tables[0]["recipe"] == "muon"
+        assert all(entry["ours"] is None for entry in tables[0]["shared"])
+
+    def test_runs_and_report(self, tmp_path):
+        """Progress goes to standard error: what is read is one document."""
+        results = tmp_path / "r"
+        small = ["main", "--scale", "smoke", "--models", "c-deepset", "--tasks", "US"]
+        found, said = read("reproduce", *small, "-o", results, "--json")
+        assert found == {"results": str(results), "done": 1, "failed": [], "not_done": {}}
+        assert said.startswith("0 of 1 runs done; time left not known yet\n")
+        assert "1/1 c-deepset unique-sum: MSE" in said
+        told, _ = read("report", results, "--json")
+        assert [Path(path).name for path in told["written"]] == [
+            "index.html", "report.md", "report.tex", "report.json",
+        ]  # fmt: skip
+        assert told["runs"] == 1
+        assert {claim["verdict"] for claim in told["claims"]["shared"]} == {"not run"}
+
+
+class TestWatching:
+    """What is seen on a terminal."""
+
+    def test_a_low_terminal_cuts_off_what_is_done(self):
+        plan = make_plan(["all"], scale="smoke")
+        choices = list(plan.choices.values())
+        first = plan.tables[0][1]
+        done = {choice.key: None for entry in first for choice in entry.needed}
+        running = {choices[-1].key: Running(choices[-1])}
+        file = io.StringIO()
+        terminal = Console(file=file, force_terminal=True, width=80, height=24, color_system=None)
+        with Live(console=terminal, auto_refresh=False) as live:
+            live.update(_picture(plan, Outcome(done, deque(), running), "5 h"), refresh=True)
+            lines = file.getvalue().strip().splitlines()
+        assert len(plan.tables) + 2 > terminal.height >= len(lines)
+        assert f"{len(done)} of {len(choices)} runs done, time left 5 h" in lines[0]
+        assert choices[-1].task in lines[1]
+        for table, entries in plan.tables:
+            keys = {choice.key for entry in entries for choice in entry.needed}
+            shown = any(line.startswith(f"{table.number}: ") for line in lines)
+            assert shown or keys <= done.keys()
