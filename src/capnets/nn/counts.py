@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from capnets.nn import parts
 from capnets.nn.kernels import compiled
 from capnets.nn.parts import Part, Results, Steps, as_steps, memory_of
 
@@ -40,10 +41,10 @@ class Counts(Part):
         weight_kind, bias_kind, weight_gate, bias_gate = map(memory_of, self.parameters)
         weight_gate, bias_gate = weight_gate / unit, bias_gate / unit
         (rows, features), number, sets = e.shape, len(bias_kind), x.shape[1]
-        counts = np.empty((sets + rows, number), np.float32)
+        counts = parts.empty(sets + rows, number)
         counts[:sets] = 0
-        kinds, gates = (np.empty((rows, number), np.float32) for _ in range(2))
-        z = np.empty((rows, features + number), np.float32)
+        kinds, gates = (parts.empty(rows, number) for _ in range(2))
+        z = parts.empty(rows, features + number)
         loops.forward(e, weight_kind, bias_kind, weight_gate, bias_gate, counts, kinds, gates, z)
         self.kept = e, weight_kind, weight_gate, counts, kinds, gates
         return as_steps(z, x)
@@ -51,9 +52,9 @@ class Counts(Part):
     def backward(self, dy: Results, *, wanted: bool) -> tuple[Steps, list[Tensor]]:
         loops: Any = compiled("counts")
         e, weight_kind, weight_gate, *_ = self.kept
-        de, dcounts = np.empty_like(e), np.zeros((dy.shape[1], len(weight_kind)), np.float32)
-        dkind, dgate = np.empty_like(weight_kind), np.empty_like(weight_gate)
-        dbiases = np.empty((2, len(weight_kind)), np.float32)
+        de, dcounts = parts.empty(*e.shape), np.zeros((dy.shape[1], len(weight_kind)), np.float32)
+        dkind, dgate = parts.empty(*weight_kind.shape), parts.empty(*weight_gate.shape)
+        dbiases = parts.empty(2, len(weight_kind))
         dz, unit = memory_of(dy.flatten(0, 1)), memory_of(self.unit)
         loops.backward(dz, *self.kept, de, dcounts, dkind, dgate, dbiases)
         found = dkind, dbiases[0], dgate / unit, dbiases[1] / unit

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
+from capnets.nn import parts
 from capnets.nn.kernels import compiled
 from capnets.nn.parts import Array, Part, Results, Steps, as_steps, is_watched, memory_of
 
@@ -38,8 +38,8 @@ class Layers(Part):
         arrays = [memory_of(p) for p in self.parameters]
         weights, biases = (*arrays[::2],), (*arrays[1::2],)
         room = len(rows) if back else min(len(rows), ROOM)
-        between = [np.empty((room, len(b)), np.float32) for b in biases[:-1]]
-        y = np.empty((len(rows), len(biases[-1])), np.float32)
+        between = [parts.empty(room, len(b)) for b in biases[:-1]]
+        y = parts.empty(len(rows), len(biases[-1]))
         loops.forward(rows, weights, biases, (*between, y))
         self.kept = rows, weights, (*between, rows)
         return as_steps(y, x)
@@ -47,9 +47,9 @@ class Layers(Part):
     def backward(self, dy: Results, *, wanted: bool) -> tuple[Steps | None, list[Tensor]]:
         loops: Any = compiled("layers")
         rows, weights, between = self.kept
-        dweights: tuple[Array, ...] = (*map(np.empty_like, weights),)
-        dbiases = (*(np.empty(len(w), np.float32) for w in weights),)
-        dx = np.empty((len(rows) if wanted else 0, rows.shape[1]), np.float32)
+        dweights: tuple[Array, ...] = (*(parts.empty(*w.shape) for w in weights),)
+        dbiases = (*(parts.empty(len(w)) for w in weights),)
+        dx = parts.empty(len(rows) if wanted else 0, rows.shape[1])
         loops.backward(memory_of(dy.flatten(0, 1)), rows, weights, between, dweights, dbiases, dx)
         found = map(torch.from_numpy, chain(*zip(dweights, dbiases, strict=True)))
         return as_steps(dx, dy) if wanted else None, [*found]

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-__all__ = ["Array", "Part", "Results", "Steps", "as_steps", "is_watched", "memory_of"]
+__all__ = ["Array", "Part", "Results", "Steps", "as_steps", "empty", "is_watched", "memory_of"]
 
 Steps = Float[Tensor, "steps sets features"]
 Results = Float[Tensor, "steps sets results"]  # one row for every row that is read
@@ -59,6 +59,16 @@ def memory_of(t: Tensor) -> Array:
     """The numbers of a tensor in one piece; its own memory, if that is one piece."""
     array: Array = t.detach().contiguous().numpy()
     return array
+
+
+def empty(*shape: int) -> Array:
+    """Return row-major memory for a kernel to fill.
+
+    All memory that kernels write to comes from here. Memory that copies the strides of a parameter
+    (`torch.empty_like`) may be column-major; the kernel would fill a row-major copy of it, and the
+    original would be returned as it is.
+    """
+    return np.empty(shape, np.float32)
 
 
 def as_steps(array: Array, like: Tensor) -> Tensor:

@@ -90,7 +90,7 @@ class Muon(torch.optim.Optimizer):
         alike: dict[torch.Size, list[tuple[Tensor, Tensor]]] = {}
         for p, gradient in moving:
             momentum = self._memory(p, "momentum").lerp_(gradient, 1 - MOMENTUM)
-            maps = gradient.lerp(momentum, MOMENTUM).view(self.stacks[p], -1, p.shape[1])
+            maps = gradient.lerp(momentum, MOMENTUM).reshape(self.stacks[p], -1, p.shape[1])
             alike.setdefault(maps.shape[1:], []).append((p, maps))
         rate = group["lr"]
         for shape, some in alike.items():
@@ -111,7 +111,8 @@ class Muon(torch.optim.Optimizer):
             [self._memory(p, "exp_avg_sq") for p in parameters],
             [],
             [self._memory(p, "step", shape=torch.Size()) for p in parameters],
-            fused=True,
+            # The fused step of torch takes memory as one piece, whatever the strides are.
+            fused=all(t.is_contiguous() for pair in moving for t in pair),
             amsgrad=False,
             beta1=BETAS[0],
             beta2=BETAS[1],

@@ -7,12 +7,14 @@ so that their states stay in the cache. Gates of an instance lie beside each oth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import no_type_check
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from capnets.nn import parts
 from capnets.nn.derivatives import Gradients
 from capnets.nn.kernels.loops import loop, one, sigmoid, tanh
 from capnets.nn.kernels.products import at_once, back, project, times, total_of_rows
@@ -41,8 +43,8 @@ def rnn_backward(
     dz: Tensor, z: Tensor, e: Tensor, weight_ih: Tensor, weight_hh: Tensor, *, wanted: bool
 ) -> Gradients:
     """Derivatives of features, if they are wanted, of the state before, and of parameters."""
-    de, dh = _room_for(e, wanted), torch.zeros_like(z[0])
-    parameters = [torch.empty_like(p) for p in (weight_ih, weight_hh, weight_hh[:, 0])]
+    de, dh = _room_for(e, wanted), torch.zeros(z.shape[1:])
+    parameters = [_empty(p.shape) for p in (weight_ih, weight_hh, weight_hh[0])]
     _call(_rnn_back, dz, e, weight_ih, weight_hh, z, de, dh, *parameters)
     return de if wanted else None, dh, *parameters
 
@@ -52,7 +54,7 @@ def gru_forward(
 ) -> Kept:
     """Gates r and u; q = U z + c, of which r lets a part pass; n = tanh(W e + b + r q)."""
     e, z = e.contiguous(), _room(e, h)
-    gates = e.new_empty(*e.shape[:2], 4 * h.shape[1])
+    gates = _empty((*e.shape[:2], 4 * h.shape[1]))
     _call(_gru, e, weight_ih, weight_hh, bias_ih, bias_hh, gates, z)
     return z, e, weight_ih, weight_hh, gates
 
@@ -68,9 +70,9 @@ def gru_backward(
     wanted: bool,
 ) -> Gradients:
     """Derivatives of features, if they are wanted, of the state before, and of parameters."""
-    de, dh = _room_for(e, wanted), torch.zeros_like(z[0])
-    parameters = [torch.empty_like(p) for p in (weight_ih, weight_hh)]
-    parameters += [weight_hh.new_empty(len(weight_hh)) for _ in range(2)]
+    de, dh = _room_for(e, wanted), torch.zeros(z.shape[1:])
+    parameters = [_empty(p.shape) for p in (weight_ih, weight_hh)]
+    parameters += [_empty((len(weight_hh),)) for _ in range(2)]
     _call(_gru_back, dz, e, weight_ih, weight_hh, gates, z, de, dh, *parameters)
     return de if wanted else None, dh, *parameters
 
@@ -86,7 +88,7 @@ def lstm_forward(
 ) -> Kept:
     """Gates k, f and o; g is offered to the memory c = f c + k g, of which o shows tanh(c)."""
     e, z, memory = e.contiguous(), _room(e, h), _room(e, c)
-    gates = e.new_empty(*e.shape[:2], 4 * h.shape[1])
+    gates = _empty((*e.shape[:2], 4 * h.shape[1]))
     _call(_lstm, e, weight_ih, weight_hh, bias_ih + bias_hh, gates, z, memory)
     return z, memory, e, weight_ih, weight_hh, gates
 
@@ -104,12 +106,16 @@ def lstm_backward(
     wanted: bool,
 ) -> Gradients:
     """Derivatives of features, if they are wanted, of state and memory before, of parameters."""
-    de, dh = _room_for(e, wanted), torch.zeros_like(z[0])
+    de, dh = _room_for(e, wanted), torch.zeros(z.shape[1:])
     dc = dh.clone() if dc is None else dc.clone(memory_format=torch.contiguous_format)
-    parameters = [torch.empty_like(p) for p in (weight_ih, weight_hh)]
-    bias = weight_hh.new_empty(len(weight_hh))
+    parameters = [_empty(p.shape) for p in (weight_ih, weight_hh)]
+    bias = _empty((len(weight_hh),))
     _call(_lstm_back, dz, e, weight_ih, weight_hh, gates, z, memory, de, dh, dc, *parameters, bias)
     return de if wanted else None, dh, dc, *parameters, bias, bias.clone()
+
+
+def _empty(shape: Sequence[int]) -> Tensor:
+    return torch.from_numpy(parts.empty(*shape))
 
 
 def _call(loops, *tensors: Tensor) -> None:  # type: ignore[no-untyped-def]
@@ -118,14 +124,14 @@ def _call(loops, *tensors: Tensor) -> None:  # type: ignore[no-untyped-def]
 
 def _room(e: Tensor, before: Tensor) -> Tensor:
     """Room for all states, with the one before the first step in front."""
-    z = e.new_empty(len(e) + 1, *before.shape)
+    z = _empty((len(e) + 1, *before.shape))
     z[0] = before
     return z
 
 
 def _room_for(e: Tensor, wanted: bool) -> Tensor:
     """Room for the derivatives of features, or for none."""
-    return torch.empty_like(e if wanted else e[:0])
+    return _empty(e.shape if wanted else (0, *e.shape[1:]))
 
 
 @loop
