@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from data import JUDGED_SETS, SIZE, Data, record, recorded
+from expected_labels import mean_labels
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
@@ -30,7 +31,6 @@ from capnets.models import build
 from capnets.models.base import SetModel
 from capnets.sets import Sets
 from capnets.tasks.functions import find_function
-from capnets.tasks.uncertain import mean_labels
 from capnets.training.fit import fit
 from capnets.training.recipe import Recipe
 

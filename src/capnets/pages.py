@@ -24,6 +24,7 @@ from capnets.runs import Run
 from capnets.sets import Array, Sets
 from capnets.tasks import TaskSets
 from capnets.tasks.files import Progress
+from capnets.tasks.functions import ClosedForms
 from capnets.tasks.sentiment import ReviewSets
 
 __all__ = ["METHODS", "Explained", "explain_run"]
@@ -210,9 +211,13 @@ def _explain_task(
         return Explained(_named(found, numbers), Texts(sentences), "What each sentence adds", about)
     function, classes = task.spec.set_function, task.classes(chosen)
     in_one_order = method == "added" and orders is None
-    truth = function.added_values if in_one_order else function.shapley
+    truth = None
+    if in_one_order:
+        truth = function.added_values(classes, chosen.offsets)
+    elif isinstance(function, ClosedForms):
+        truth = function.shapley(classes, chosen.offsets)
     return Explained(
-        _named(found.expecting(truth(classes, chosen.offsets)), numbers),
+        _named(found if truth is None else found.expecting(truth), numbers),
         Pictures(task.pictures(chosen), task.images.white, tuple(str(c) for c in classes)),
         "What each picture adds",
         f"{about}, {task.spec.protocol} pictures. The label of a set: {function.formula}.",

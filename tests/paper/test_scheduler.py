@@ -172,7 +172,7 @@ def test_missing_data_is_looked_for_once(here, tmp_path, monkeypatch):
     outcome = reproduce(plan_of(*cells, labels), tmp_path / "r")
     assert here.begun == [cells[0], labels]
     assert set(outcome.wrong) == {cell.key for cell in cells}
-    assert all("is not on this machine" in reason for reason in outcome.wrong.values())
+    assert all("was not found" in reason for reason in outcome.wrong.values())
     assert set(outcome.records) == {labels.key}
 
 

@@ -112,7 +112,7 @@ def test_without_a_network_the_error_says_what_to_put_where(places):
 
 def test_no_public_home_is_said(places, monkeypatch):
     monkeypatch.setitem(FILES, NAME, replace(FILES[NAME], url=None))
-    with pytest.raises(InputError, match="no public home"):
+    with pytest.raises(InputError, match="no public address"):
         find(NAME)
 
 

@@ -145,7 +145,7 @@ def test_an_unknown_function_names_the_near_ones():
 @functions
 def test_classes_out_of_range_are_refused(f):
     for bad in ([10], [-1]):
-        with pytest.raises(InputError, match="classes 0 to 9"):
+        with pytest.raises(InputError, match="between 0 and 9"):
             f.value(np.array(bad), np.array([0, 1]))
 
 

@@ -121,7 +121,7 @@ def test_specs_are_written_as_those_of_images():
     ):
         with pytest.raises(InputError, match=message):
             parse_reviews(wrong)
-    with pytest.raises(InputError, match="not negative"):
+    with pytest.raises(InputError, match="must not be negative"):
         parse_reviews("sentiment", seed=-1)
 
 

@@ -52,9 +52,9 @@ def test_sizes():
         (lambda: parse_task("US", protocol="heldout"), "did you mean 'held-out'"),
         (lambda: parse_task("US", sizes=0), "sizes must be at least 1"),
         (lambda: parse_task("US", sizes=[]), "sizes must be at least 1"),
-        (lambda: parse_task("US", sizes="many"), "sizes are a number"),
+        (lambda: parse_task("US", sizes="many"), "sizes must be a number"),
         (lambda: parse_task("US", sets=0), "sets must be at least 1"),
-        (lambda: parse_task("US", seed=-1), "not negative"),
+        (lambda: parse_task("US", seed=-1), "must not be negative"),
         (lambda: TaskSpec("unique-sum", "mnist", "word"), "unknown embedding"),
         (lambda: TaskSpec.from_dict({"function": "unique-sum"}), "needs the fields source"),
         (

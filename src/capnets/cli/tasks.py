@@ -67,13 +67,19 @@ def show(
         return
     from capnets.tasks import parse_task
     from capnets.tasks.drawing import draw_labels
+    from capnets.tasks.functions import ClosedForms
     from capnets.tasks.statistics import expected_labels, histogram, statistics
 
     spec = parse_task(task, sizes=size, sets=sets, seed=seed)
     labels = draw_labels(spec)
-    drawn, counts, exact = statistics(labels), histogram(labels), expected_labels(spec)
+    drawn, counts = statistics(labels), histogram(labels)
+    exact = expected_labels(spec) if isinstance(spec.set_function, ClosedForms) else None
     if as_json:
-        expected = {"mean": exact.mean, "median": exact.median, "variance": exact.variance}
+        expected = exact and {
+            "mean": exact.mean,
+            "median": exact.median,
+            "variance": exact.variance,
+        }
         print_json(
             {
                 "task": spec.to_dict(),
@@ -82,6 +88,9 @@ def show(
                 "histogram": asdict(counts),
             }
         )
+        return
+    if exact is None:
+        print_table(["label", "drawn"], list(asdict(drawn).items()), title=spec.name)
         return
     rows: list[tuple[Any, ...]] = [
         ("mean", drawn.mean, exact.mean),

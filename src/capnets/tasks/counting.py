@@ -1,6 +1,6 @@
-"""Counting the classes of ragged sets: what every set function is made of.
+"""Count the classes of ragged sets.
 
-A set is a stretch of a flat array of classes, `classes[offsets[k]:offsets[k + 1]]`.
+Set k is the slice `classes[offsets[k]:offsets[k + 1]]` of a flat array of classes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CLASSES = 10
 
 
 def owners(offsets: Integers) -> NDArray[np.int64]:
-    """The number of the set that each instance belongs to.
+    """Return the set number of each instance.
 
     >>> owners(np.array([0, 2, 2, 5])).tolist()
     [0, 0, 2, 2, 2]
@@ -30,7 +30,7 @@ def owners(offsets: Integers) -> NDArray[np.int64]:
 
 
 def counts(classes: Integers, offsets: Integers) -> NDArray[np.int64]:
-    """How often each class is in each set: sets x classes.
+    """Count each class in each set: sets x classes.
 
     >>> counts(np.array([1, 1, 0]), np.array([0, 2, 3]))[:, :2].tolist()
     [[0, 2], [1, 0]]
@@ -40,7 +40,7 @@ def counts(classes: Integers, offsets: Integers) -> NDArray[np.int64]:
 
 
 def earlier(classes: Integers, offsets: Integers) -> NDArray[np.int64]:
-    """How many instances of the same class stand before each instance in its set.
+    """Count the earlier instances of the same class in the same set.
 
     >>> earlier(np.array([7, 3, 7, 7, 7]), np.array([0, 4, 5])).tolist()
     [0, 0, 1, 2, 0]
@@ -57,13 +57,13 @@ def earlier(classes: Integers, offsets: Integers) -> NDArray[np.int64]:
 
 
 def firsts(classes: Integers, offsets: Integers) -> NDArray[np.int64]:
-    """The place (in the flat array) of the first instance of each class: sets x classes.
+    """Return the flat position of the first instance of each class: sets x classes.
 
-    Where a class is absent stands a place behind all others.
+    Absent classes get a position past the end.
     """
     keys = _keys(classes, offsets)
     places = np.full((len(offsets) - 1) * CLASSES, len(keys), dtype=np.int64)
-    places[keys[::-1]] = np.arange(len(keys))[::-1]  # written backwards: the first one stays
+    places[keys[::-1]] = np.arange(len(keys))[::-1]  # in reverse, so that the first one remains
     return places.reshape(-1, CLASSES)
 
 
@@ -73,7 +73,7 @@ def _keys(classes: Integers, offsets: Integers) -> NDArray[np.int64]:
         raise InputError(f"offsets must run from 0 to the number of instances ({len(classes)})")
     if len(classes) and (classes.min() < 0 or classes.max() >= CLASSES):
         raise InputError(
-            f"set functions know the classes 0 to {CLASSES - 1}, "
-            f"but these go from {classes.min()} to {classes.max()}"
+            f"classes must lie between 0 and {CLASSES - 1}, "
+            f"but these range from {classes.min()} to {classes.max()}"
         )
     return owners(offsets) * CLASSES + classes

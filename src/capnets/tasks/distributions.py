@@ -1,4 +1,4 @@
-"""Exact distributions of set labels: what the statistics of drawn sets are held against."""
+"""Compute exact distributions of set labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from capnets.tasks.counting import CLASSES, Floats
 __all__ = ["Distribution", "Ways", "mixture", "of_blocks", "of_products"]
 
 Ways = Mapping[int, int]
-"""How many sequences lead to a value: {value: sequences}."""
+"""Number of sequences that lead to each value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Distribution:
 
     @property
     def median(self) -> float:
-        """The smallest label that at least half of the sets do not exceed."""
+        """The smallest label whose cumulative probability reaches one half."""
         # Rounding must not push an exact half below a half.
         place = np.searchsorted(np.cumsum(self.probabilities), 0.5 - 1e-12)
         return float(self.values[place])
@@ -49,11 +49,11 @@ class Distribution:
 def of_blocks(
     ways: Callable[[tuple[int, ...], int], Ways], *, blocks: Iterable[tuple[int, ...]], size: int
 ) -> Distribution:
-    """The distribution of a sum over blocks of classes, for sets of `size` uniform instances.
+    """Return the distribution of a sum over blocks of classes, for `size` uniform instances.
 
-    Block after block, `table[m, v]` becomes the probability that m given instances all belong to
-    the blocks seen so far and have the value v together: a convolution over v and, weighted with
-    the choices of places, over m.
+    After each block, `table[m, v]` is the probability that m given instances all belong to the
+    blocks processed so far and that their values sum to v. Adding a block is a convolution over v
+    and, weighted by binomial coefficients, over m.
     """
     table = np.zeros((size + 1, 1))
     table[0, 0] = 1
@@ -70,7 +70,7 @@ def of_blocks(
 
 
 def of_products(size: int) -> Distribution:
-    """The distribution of the product of the classes, for sets of `size` uniform instances."""
+    """Return the distribution of the product of `size` uniform classes."""
     chances = {1: 1.0}
     for _ in range(size):
         longer: dict[int, float] = {}
@@ -83,7 +83,7 @@ def of_products(size: int) -> Distribution:
 
 
 def mixture(parts: Sequence[Distribution]) -> Distribution:
-    """The distribution when each part is equally likely: sets of varying size."""
+    """Return the equal mixture of several distributions, for sets of varying size."""
     values = np.unique(np.concatenate([p.values for p in parts]))
     probabilities = np.zeros(len(values))
     for part in parts:

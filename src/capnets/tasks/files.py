@@ -1,9 +1,8 @@
-"""Data files: where they are looked for, where they come from, and whether they are intact.
+"""Locate, download and verify data files.
 
-A file is looked for in the folder named by the environment variable CAPNETS_DATA, in the cache
-(CAPNETS_CACHE, or the user's cache folder), and in Debian's /usr/share/datasets; last it is
-downloaded from its public home into the cache. Wherever it is found its content is compared with a
-checksum before anybody sees a byte of it.
+A file is searched in the folder named by the environment variable CAPNETS_DATA, in the cache
+(CAPNETS_CACHE, or the user's cache folder) and in Debian's /usr/share/datasets. If it is in none of
+them, it is downloaded into the cache. Its checksum is always verified before use.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ __all__ = [
 ]
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much is done, and how much there is to do."""
+"""Called with a description, the amount done and the total."""
 
 SYSTEM_FOLDER = Path("/usr/share/datasets")
 
 
 class NoData(InputError):  # noqa: N818
-    """A data file is not on this machine, cannot be downloaded, or is not what it should be."""
+    """A data file is missing and cannot be downloaded, or its checksum does not match."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,16 @@ class DataFile:
     Parameters
     ----------
     name
-        Its path inside a data folder.
+        Path inside a data folder.
     sha256
-        Of its content: for a file that `unpacks`, of what is inside the .gz, which stays the same
-        however it was compressed.
+        Checksum of the content. For a file that `unpacks`, of the decompressed content, which does
+        not depend on how it was compressed.
     origin, terms
-        Where the data come from, and under which terms.
+        Source and licence of the data.
     url
-        Where this very file can be downloaded, or None if it has no such public home.
+        Public address of exactly this file, or None.
     unpacks
-        Whether the content is what is inside the .gz.
+        Whether to decompress the file.
     """
 
     name: str
@@ -70,7 +69,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Found:
-    """A data file and whether it is here: `status` is present, damaged, downloadable or missing."""
+    """A data file and its status: present, damaged, downloadable or missing."""
 
     file: DataFile
     status: str
@@ -94,7 +93,7 @@ def _idx_files(folder: str, home: str, origin: str, terms: str, *sums: str) -> l
 
 _WMIL = "Pappas & Popescu-Belis, weighted multiple-instance learning (EMNLP 2014)"
 
-# The .npz files were made from their origins, which publish other formats: no public home.
+# The .npz files were converted from other formats, so they have no public address.
 FILES: dict[str, DataFile] = {
     file.name: file
     for file in [
@@ -171,7 +170,7 @@ FILES: dict[str, DataFile] = {
 
 
 def cache_folder() -> Path:
-    """Where downloads and embeddings are kept: CAPNETS_CACHE, or the user's cache folder."""
+    """Return the cache folder: CAPNETS_CACHE, or the user's cache folder."""
     chosen = os.environ.get("CAPNETS_CACHE")
     if chosen:
         return Path(chosen)
@@ -181,19 +180,19 @@ def cache_folder() -> Path:
 
 
 def find(name: str, *, progress: Progress | None = None) -> Path:
-    """The path of a data file whose content has been verified; downloaded if need be."""
+    """Return the path of a verified data file; download it if necessary."""
     path, _ = _verified(_entry(name), progress)
     return path
 
 
 def read(name: str, *, progress: Progress | None = None) -> bytes:
-    """The verified content of a data file, unpacked where its entry says so."""
+    """Return the verified content of a data file, decompressed if its entry says so."""
     _, content = _verified(_entry(name), progress)
     return content
 
 
 def known(*, verify: bool = False) -> list[Found]:
-    """All data files with their status; contents are only compared if `verify` is set."""
+    """List all data files with their status; checksums are computed only if `verify` is set."""
     listing = []
     for file in FILES.values():
         path = _present(file)
@@ -224,7 +223,7 @@ def _verified(file: DataFile, progress: Progress | None) -> tuple[Path, bytes]:
 def _folders() -> list[Path]:
     chosen = os.environ.get("CAPNETS_DATA")
     if chosen and not Path(chosen).is_dir():
-        raise InputError(f"CAPNETS_DATA names {chosen}, which is not a folder; correct or unset it")
+        raise InputError(f"CAPNETS_DATA is {chosen}, which is not a folder; correct or unset it")
     return [*([Path(chosen)] if chosen else []), cache_folder(), SYSTEM_FOLDER]
 
 
@@ -235,7 +234,7 @@ def _present(file: DataFile) -> Path | None:
 
 
 def _content(file: DataFile, path: Path, what: str = "") -> bytes:
-    """The content of the file at `path`, or an error that names it (or `what` it is)."""
+    """Return the verified content of the file at `path`; errors call it `what`."""
     what = what or str(path)
     try:
         content = path.read_bytes()
@@ -244,13 +243,13 @@ def _content(file: DataFile, path: Path, what: str = "") -> bytes:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{what} cannot be read as {file.name}: {error}. It is truncated or damaged; "
-            "replace or remove it and try again."
+            "replace or remove it."
         ) from error
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise InputError(
-            f"{what} is not the {file.name} that is expected: its content ({len(content):,} bytes) "
-            f"has another checksum than {file.sha256}. It is truncated or was altered; "
-            "replace or remove it and try again."
+            f"{what} does not match {file.name}: the checksum of its "
+            f"content ({len(content):,} bytes) is not {file.sha256}. "
+            "It is truncated or was changed; replace or remove it."
         )
     return content
 
@@ -258,10 +257,10 @@ def _content(file: DataFile, path: Path, what: str = "") -> bytes:
 def _download(file: DataFile, progress: Progress | None) -> Path:
     target = cache_folder() / file.name
     places = "\n".join(f"  {folder / file.name}" for folder in _folders())
-    wanted = f"{file.name} ({file.origin}) is not on this machine. It was looked for at\n{places}"
-    advice = "Put it at one of these places, or point CAPNETS_DATA at a folder that has it."
+    wanted = f"{file.name} ({file.origin}) was not found. Searched:\n{places}"
+    advice = "Put it into one of these places, or set CAPNETS_DATA to a folder that contains it."
     if file.url is None:
-        raise InputError(f"{wanted}\nand has no public home to download it from.\n{advice}")
+        raise InputError(f"{wanted}\nIt has no public address to download it from.\n{advice}")
     import pooch
 
     with writing(target) as temporary:
@@ -274,15 +273,15 @@ def _download(file: DataFile, progress: Progress | None) -> Path:
             fetch(file.url, str(temporary), None)
         except OSError as error:
             raise InputError(
-                f"{wanted}\nand downloading it from {file.url} failed:\n  {error}\n{advice}"
+                f"{wanted}\nDownloading it from {file.url} failed:\n  {error}\n{advice}"
             ) from error
-        # Compared before it takes its name: a broken download leaves nothing behind.
+        # Verified before it gets its name: a broken download leaves nothing behind.
         _content(file, temporary, what=f"the download from {file.url}")
     return target
 
 
 class _Bar:
-    """What pooch expects of a progress bar, handed on to a `Progress`."""
+    """Adapt a `Progress` callable to the interface that pooch expects."""
 
     def __init__(self, name: str, progress: Progress) -> None:
         self.name, self.progress, self.total, self.done = name, progress, 0, 0

@@ -1,17 +1,18 @@
-"""The six set functions: a label for every set of classes, and what each instance adds to it.
+"""Set functions: the label of a set of classes and the added value of each instance.
 
-All of them depend on the classes in a set alone, not on their order. What an instance *adds*
-does depend on the order: v_i = f(first i instances) - f(first i - 1 instances).
+The label depends on the classes in a set, not on their order. The *added value* of an instance does
+depend on the order: v_i = f(first i instances) - f(first i - 1 instances).
 
-In the formulas n_c is how often class c is in the set, [A] is 1 where A holds and 0 elsewhere, and
+In the formulas n_c is the number of instances of class c, [A] is 1 if A holds and 0 otherwise, and
 T(m) = m (m + 1) / 2 is the m-th triangular number. Sources and figures: Zopf, "Effective and
 Interpretable Information Aggregation with Capacity Networks", AAAI 2022.
 """
-# ruff: noqa: D102 - SetFunction says what each method does.
+# ruff: noqa: D102 - SetFunction documents the methods.
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from importlib.metadata import entry_points
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -24,6 +25,7 @@ from capnets.tasks.distributions import Distribution, Ways, of_blocks, of_produc
 __all__ = [
     "FUNCTIONS",
     "PAIRS",
+    "ClosedForms",
     "Product",
     "SetFunction",
     "TriangularCount",
@@ -35,54 +37,62 @@ __all__ = [
 ]
 
 PAIRS = ((0, 6), (1, 3), (2, 9), (4, 7), (5, 8))
-"""The pairs of classes with a bonus: the only ones that fit the paper's histogram of US+S."""
+"""Pairs of classes with a bonus: the only ones that fit the paper's histogram of US+S."""
 
 _NUMBERS = np.arange(CLASSES)
 _PARTNER = np.array([b for _, b in sorted([*PAIRS, *((b, a) for a, b in PAIRS)])])
 
 
 class SetFunction(ABC):
-    """A function of the classes in a set, with the exact added value of every instance."""
+    """A function of the classes in a set, with the exact added value of every instance.
+
+    A new function needs `value` and `added_values`. Derive from `ClosedForms` to also provide
+    Shapley values and label distributions.
+    """
 
     name: ClassVar[str]
     short: ClassVar[str]
     source: ClassVar[str]
-    """The images that the paper uses it with."""
+    """Default source of images."""
     formula: ClassVar[str]
 
     @abstractmethod
     def value(self, classes: Integers, offsets: Integers) -> Floats:
-        """The label of every set (float64)."""
+        """Return the label of every set (float64)."""
 
     @abstractmethod
     def added_values(self, classes: Integers, offsets: Integers) -> Floats:
-        """What each instance adds to those before it in its set, in the order given.
+        """Return the added value of each instance, in the given order.
 
-        They sum to the label of the set; so the first instance of a set adds the label of a set
-        that has only this instance.
+        The values of a set sum to its label. The first instance adds the label of the set that
+        contains only this instance.
         """
+
+
+class ClosedForms(SetFunction):
+    """A set function whose Shapley values and label distribution have closed forms."""
 
     @abstractmethod
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
-        """The added value of each instance, averaged over all orders of its set."""
+        """Return the added value of each instance, averaged over all orders of its set."""
 
     @abstractmethod
     def mean(self, size: int) -> float:
-        """The expected label of a set of `size` instances with uniform classes (closed form)."""
+        """Return the expected label of a set of `size` instances with uniform classes."""
 
     @abstractmethod
     def distribution(self, size: int) -> Distribution:
-        """The exact distribution of the label of such a set."""
+        """Return the exact distribution of the label of such a set."""
 
 
-class BlockFunction(SetFunction):
-    """A set function that is a sum over blocks of classes: single classes, or pairs of them."""
+class BlockFunction(ClosedForms):
+    """A sum over blocks of classes; a block is one class or a pair."""
 
     blocks: ClassVar[tuple[tuple[int, ...], ...]] = tuple((c,) for c in range(CLASSES))
 
     @abstractmethod
     def ways(self, block: tuple[int, ...], count: int) -> Ways:
-        """How many sequences of `count` instances of a block's classes have which value."""
+        """Count the sequences of `count` instances of a block's classes by their value."""
 
     def distribution(self, size: int) -> Distribution:
         return of_blocks(self.ways, blocks=self.blocks, size=size)
@@ -169,15 +179,15 @@ class UniqueSumSynergy(BlockFunction):
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
         r"""$c/n_c + 10\,n_d / (n_c (n_c + n_d))$, where d is the partner of c.
 
-        An instance earns the bonus of a pair if it is the first of its class and comes after one of
-        the partner's: a class earns it if the other one shows up first, with n_d / (n_c + n_d).
+        An instance earns the bonus of a pair if it is the first of its class and follows one of the
+        partner class. The partner comes first with probability n_d / (n_c + n_d).
         """
         table = counts(classes, offsets)
         own, partner = _own(table, classes, offsets), _own(table, _PARTNER[classes], offsets)
         return (classes + 10 * partner / (own + partner)) / own
 
     def mean(self, size: int) -> float:
-        # One class of a pair is absent, or the other; both absent was subtracted twice.
+        # Inclusion-exclusion over the two classes of a pair being absent.
         both = 1 - 2 * 0.9**size + 0.8**size
         return 45 * _presence(size) + 10 * len(PAIRS) * both
 
@@ -241,7 +251,7 @@ class TriangularCount(BlockFunction):
 
 
 @final
-class Product(SetFunction):
+class Product(ClosedForms):
     r"""The product of the classes: $f = \prod_i c_i$; 1 for the empty set.
 
     The first instance adds its whole class, so that the added values sum to the product.
@@ -273,10 +283,10 @@ class Product(SetFunction):
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
         r"""$1/n + (c_i - 1)\int_0^1 \prod_{j \ne i} (1 + t (c_j - 1))\,dt$ in a set of n.
 
-        The product is multilinear in "instance j is there", and the Shapley value is the integral
-        of its derivative along the diagonal (Owen 1972). The integrand is a polynomial of degree
-        n - 1, so Gauss-Legendre with n/2 nodes is exact. The 1/n is the first instance's step from
-        the 0 that added values start at to the empty product's 1.
+        The product is multilinear in the presence of instances, and the Shapley value is the
+        integral of its derivative along the diagonal (Owen 1972). The integrand is a polynomial of
+        degree n - 1, so Gauss-Legendre quadrature with n/2 nodes is exact. The term 1/n is the step
+        from 0, where added values start, to the empty product 1.
         """
         sizes = np.diff(offsets)
         table = counts(classes, offsets)
@@ -303,11 +313,13 @@ FUNCTIONS: dict[str, SetFunction] = {
     "unique-count": UniqueCount(),
     "triangular-count": TriangularCount(),
     "product": Product(),
+    **{plugin.name: plugin.load()() for plugin in entry_points(group="capnets.set_functions")},
 }
+"""Set functions by name; other packages add theirs through `capnets.set_functions`."""
 
 
 def find_function(name: str) -> SetFunction:
-    """The set function of a name or short name, in any case.
+    """Find a set function by its name or short name, in any case.
 
     >>> find_function("us+s").name
     'unique-sum-synergy'
@@ -320,12 +332,12 @@ def find_function(name: str) -> SetFunction:
 
 
 def _own(table: Integers, classes: Integers, offsets: Integers) -> Floats:
-    """The entry of a table (sets x classes) for the set and the given class of each instance."""
+    """Look up the entry of a table (sets x classes) for each instance."""
     return table[owners(offsets), classes].astype(np.float64)
 
 
 def _total(table: NDArray[Any]) -> Floats:
-    """The sum of each row."""
+    """Sum each row."""
     total: Floats = table.sum(1, dtype=np.float64)
     return total
 
@@ -335,11 +347,11 @@ def _triangular(count: Integers) -> Integers:
 
 
 def _presence(size: int) -> float:
-    """The probability that a class is in a set."""
+    """Return the probability that a class is present in a set."""
     return 1 - (1 - 1 / CLASSES) ** size
 
 
 def _mean_triangular(size: int) -> float:
-    """The expected T(n_c): T(m) = m + m (m - 1) / 2 with a binomial m."""
+    """Return the expected T(n_c): T(m) = m + m (m - 1) / 2 with a binomial m."""
     p = 1 / CLASSES
     return size * p + size * (size - 1) * p * p / 2

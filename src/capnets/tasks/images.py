@@ -1,4 +1,4 @@
-"""Sources of images with classes: scikit-learn's digits, MNIST, Fashion-MNIST."""
+"""Load images with classes: scikit-learn's digits, MNIST, Fashion-MNIST."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ FASHION_NAMES = (
     "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 )  # fmt: skip
 
-# The digits come writer by writer, so the last ones are by hands that the first ones do not show.
+# The digits are grouped by writer: the last ones are by writers absent from the first ones.
 DIGITS_TRAIN = 1437
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """All images of a source: first those to train with, then those held out.
+    """All images of a source: training images first, then held-out images.
 
     Parameters
     ----------
     name
-        Of the source.
+        Name of the source.
     pixels
-        Images x height x width; 0 is background, `white` is full ink.
+        Images x height x width; 0 is background, `white` is the foreground.
     classes
         One class per image.
     train
-        How many of the images are to train with; they come first.
+        Number of training images.
     white
         The largest pixel value.
     class_names
-        What the classes show.
+        Names of the classes.
     """
 
     name: str
@@ -53,14 +53,14 @@ class Images:
     class_names: tuple[str, ...]
 
     def rows(self, part: str) -> NDArray[np.int64]:
-        """The rows of a part, `train` or `test`."""
+        """Return the rows of a part, `train` or `test`."""
         if part not in ("train", "test"):
             raise unknown("part of the images", part, ("train", "test"))
         return np.arange(self.train) if part == "train" else np.arange(self.train, len(self.pixels))
 
 
 def load_images(source: str, *, progress: Progress | None = None) -> Images:
-    """All images of a source.
+    """Load all images of a source.
 
     >>> digits = load_images("digits")
     >>> digits.pixels.shape, digits.train
@@ -93,7 +93,7 @@ def _idx_images(name: str, class_names: tuple[str, ...], progress: Progress | No
 
 
 def read_idx(name: str, *, progress: Progress | None = None) -> NDArray[np.uint8]:
-    """A data file in the IDX format (bytes, any number of axes) as an array."""
+    """Read a data file in the IDX format (bytes, any number of axes) as an array."""
     content = read(name, progress=progress)
     zeros, kind, axes = struct.unpack_from(">HBB", content)
     if zeros or kind != 0x08:

@@ -1,4 +1,4 @@
-"""Multiple-instance data sets: sets ("bags" there) of real measurements with one label each.
+"""Load multiple-instance data sets: real sets ("bags") with one label each.
 
 >>> sorted(MIL)
 ['elephant', 'musk1', 'musk2', 'mutagenesis', 'thrombin']
@@ -20,7 +20,7 @@ __all__ = ["MIL", "MilData", "load_mil", "load_wmil"]
 
 @dataclass(frozen=True)
 class MilData:
-    """A data set: what a set and an instance are, and whether labels are classes or amounts."""
+    """Description of a data set: its sets, instances and labels."""
 
     about: str
     instance: str
@@ -38,9 +38,9 @@ MIL: dict[str, MilData] = {
 
 
 def load_mil(name: str) -> Sets:
-    """One of the data sets, whole; labels are 0 and 1, or amounts.
+    """Load a data set; labels are 0 and 1, or amounts.
 
-    Instances stand in the order of the file, which must not tell a network anything: shuffle them.
+    Instances are in the order of the file. Shuffle them, because that order may carry information.
     """
     if name not in MIL:
         raise unknown("multiple-instance data set", name, MIL)
@@ -53,7 +53,7 @@ def load_mil(name: str) -> Sets:
 
 
 def load_wmil(name: str) -> Sets:
-    """`ted_comments` or `audible`: sentences as bags of words, labels between 0 and 1."""
+    """Load `ted_comments` or `audible`: sentences as bags of words, labels between 0 and 1."""
     if name not in ("ted_comments", "audible"):
         raise unknown("review data set", name, ["ted_comments", "audible"])
     from scipy.sparse import csr_matrix

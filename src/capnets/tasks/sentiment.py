@@ -1,7 +1,8 @@
-"""Sentiment: documents are sets of sentences, their rating is the label.
+"""Sentiment: a document is a set of sentences and its rating is the label.
 
-The review data of the paper cannot be had; these are others, so numbers stand for themselves. No
-exact added values exist here, and test documents are never seen in training: there is one protocol.
+The review data of the paper is not available; these data sets are different, so results are not
+comparable with the published ones. Exact added values are unknown, and test documents are never
+seen in training.
 """
 
 from __future__ import annotations
@@ -61,16 +62,16 @@ REVIEWS: dict[str, Callable[[Progress | None], tuple[Documents, NDArray[np.float
 
 @dataclass(frozen=True)
 class ReviewSpec(Record):
-    """Which documents, and how they are divided: the same spec gives the same sets.
+    """A review task. The same spec always gives the same sets.
 
     Parameters
     ----------
     source
         One of `REVIEWS`.
     embedding
-        How sentences become vectors; there is one way.
+        The sentence embedding; only `minilm`.
     seed
-        Of the division into training, validation and test documents.
+        Seed of the split into training, validation and test documents.
     """
 
     source: str
@@ -80,7 +81,7 @@ class ReviewSpec(Record):
 
     def __post_init__(self) -> None:
         if self.seed < 0:
-            raise InputError(f"a seed is not negative: {self.seed}")
+            raise InputError(f"seed must not be negative: {self.seed}")
         for kind, name, choices in (
             ("source of documents", self.source, REVIEWS),
             ("embedding of sentences", self.embedding, ("minilm",)),
@@ -91,13 +92,13 @@ class ReviewSpec(Record):
 
     @property
     def name(self) -> str:
-        """The task and the source."""
+        """The task and its source."""
         return f"{self.function}:{self.source}"
 
 
 @dataclass(frozen=True, eq=False)
 class ReviewSets:
-    """Documents as sets of sentences; `ids` of the sets are the documents' numbers."""
+    """Documents as sets of sentences; the `ids` of the sets are document numbers."""
 
     spec: ReviewSpec
     train: Sets
@@ -108,22 +109,22 @@ class ReviewSets:
     protocols: ClassVar[tuple[str, ...]] = ("held-out",)
 
     def test_sets(self, protocol: str) -> Sets:
-        """The test documents; none of them was seen in training."""
+        """Return the test documents; none of them was seen in training."""
         if protocol not in self.protocols:
             raise unknown("protocol of documents", protocol, self.protocols)
         return self.test
 
     def expected(self, sets: Sets) -> None:
-        """Nobody knows what a sentence adds."""
+        """Return None: the added values of sentences are unknown."""
 
     def sentences(self, sets: Sets) -> Documents:
-        """The sentences of each document."""
+        """Return the sentences of each document."""
         assert sets.ids is not None
         return [self.documents[int(number)] for number in sets.ids]
 
 
 def is_sentiment(text: str) -> bool:
-    """Whether a text such as `sentiment:ted-comments` names this task.
+    """Return whether a text such as `sentiment:ted-comments` names this task.
 
     >>> is_sentiment("Sent"), is_sentiment("US:mnist")
     (True, False)
@@ -132,16 +133,16 @@ def is_sentiment(text: str) -> bool:
 
 
 def parse_reviews(text: str, *, embedding: str | None = None, seed: int = 0) -> ReviewSpec:
-    """The spec that a short text means, written as for tasks on images.
+    """Parse a short description of a review task.
 
     Parameters
     ----------
     text
         `sentiment`, `sentiment:SOURCE` or `sentiment:SOURCE:EMBEDDING`.
     embedding
-        Overrules the one in `text`.
+        Overrides the one in `text`.
     seed
-        Of the division into training, validation and test documents.
+        Seed of the split into training, validation and test documents.
 
     Examples
     --------
@@ -159,7 +160,7 @@ def parse_reviews(text: str, *, embedding: str | None = None, seed: int = 0) -> 
 
 
 def make_reviews(spec: ReviewSpec, *, progress: Progress | None = None) -> ReviewSets:
-    """Documents with vectors for sentences, divided into training, validation and test."""
+    """Embed the sentences and split the documents into training, validation and test sets."""
     documents, ratings = REVIEWS[spec.source](progress)
     vectors = embed_sentences(
         spec.source, [sentence for d in documents for sentence in d], progress=progress
@@ -178,16 +179,16 @@ def make_reviews(spec: ReviewSpec, *, progress: Progress | None = None) -> Revie
 
 
 def pooled_ridge(task: ReviewSets) -> Any:
-    """The plain baseline: ridge regression on the mean vector of a document.
+    """Fit ridge regression on the mean vector of a document, as a baseline.
 
     Returns
     -------
     predict
-        From sets to predictions.
+        A function from sets to predictions.
     """
     from sklearn.linear_model import RidgeCV
 
-    # The strength is chosen by leaving out training documents one at a time.
+    # The regularisation is chosen by leave-one-out on the training documents.
     model = RidgeCV(alphas=np.logspace(-3, 3, 13)).fit(_means(task.train), task.train.y)
     return lambda sets: model.predict(_means(sets))
 

@@ -1,4 +1,4 @@
-"""Which task: a set function over a source of images, and how its sets are drawn."""
+"""Specify a task: a set function, a source of images and how sets are drawn."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from capnets.tasks.images import SOURCES
 __all__ = ["PROTOCOLS", "VARYING", "TaskSpec", "parse_task"]
 
 VARYING = (6, 8, 10, 12, 14)
-"""The sizes of the paper's sets of varying size, each equally likely."""
+"""Sizes of the paper's sets of varying size, equally likely."""
 
 PROTOCOLS = {
-    "shared": "test sets are new sets of images that training sets are drawn from, too",
+    "shared": "test sets are new sets of the images that training sets are drawn from",
     "held-out": "test sets are drawn from images that no training set contains",
 }
 
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """A set task, completely: the same spec gives the same sets.
+    """A set task. The same spec always gives the same sets.
 
     Parameters
     ----------
     function
-        The name of a set function, see `FUNCTIONS`.
+        Name of a set function, see `FUNCTIONS`.
     source
-        Where the images come from, see `SOURCES`.
+        Source of the images, see `SOURCES`.
     embedding
-        How images become features, see `EMBEDDINGS`.
+        Embedding of the images, see `EMBEDDINGS`.
     sizes
-        The possible numbers of instances in a set, each equally likely.
+        Possible set sizes, equally likely.
     sets, valid_sets, test_sets
-        How many sets there are to train, to validate and to test with.
+        Number of training, validation and test sets.
     protocol
-        Which images test sets are drawn from, see `PROTOCOLS`. Validation sets are always drawn
-        from the images to train with, so that nothing is ever chosen by held-out images.
+        Which images test sets are drawn from, see `PROTOCOLS`. Validation sets always use training
+        images, so that held-out images never influence a choice.
     seed
-        Of everything that is drawn.
+        Random seed of all sets.
     """
 
     function: str
@@ -71,7 +71,7 @@ class TaskSpec:
             if getattr(self, part) < 1:
                 raise InputError(f"{part} must be at least 1, not {getattr(self, part)}")
         if self.seed < 0:
-            raise InputError(f"a seed is not negative: {self.seed}")
+            raise InputError(f"seed must not be negative: {self.seed}")
 
     @property
     def name(self) -> str:
@@ -84,16 +84,16 @@ class TaskSpec:
 
     @property
     def set_function(self) -> SetFunction:
-        """The function itself."""
+        """The set function."""
         return FUNCTIONS[self.function]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON knows it."""
+        """Return a JSON object."""
         return asdict(self) | {"sizes": list(self.sizes)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Back from `to_dict`; a key that is not a field raises."""
+        """Read the output of `to_dict`; unknown keys raise an error."""
         names = [f.name for f in fields(cls)]
         for key in values:
             if key not in names:
@@ -115,15 +115,15 @@ def parse_task(
     protocol: str = "shared",
     seed: int = 0,
 ) -> TaskSpec:
-    """The spec that a short text means.
+    """Parse a short description of a task.
 
     Parameters
     ----------
     text
-        `FUNCTION`, `FUNCTION:SOURCE` or `FUNCTION:SOURCE:EMBEDDING`; functions by name or short
-        name, in any case. The source is the paper's for the function if not said.
+        `FUNCTION`, `FUNCTION:SOURCE` or `FUNCTION:SOURCE:EMBEDDING`. Functions are given by name
+        or short name, in any case. The default source is the paper's.
     embedding
-        Overrules the one in `text`; the source's default if neither says one.
+        Overrides the one in `text`. The default depends on the source.
     sizes
         One size, several, or "varying".
     sets, valid_sets, test_sets, protocol, seed
@@ -164,5 +164,5 @@ def _sizes(sizes: int | str | Sequence[int]) -> tuple[int, ...]:
         return tuple(int(size) for size in sizes.split(","))
     except ValueError:
         raise InputError(
-            f"sizes are a number, numbers with commas between, or 'varying', not {sizes!r}"
+            f"sizes must be a number, comma-separated numbers or 'varying', not {sizes!r}"
         ) from None

@@ -1,4 +1,4 @@
-"""Statistics of set labels: as drawn, and as they are expected to be."""
+"""Summarise set labels: drawn ones and their exact distribution."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from capnets.errors import InputError
 from capnets.tasks.distributions import Distribution, mixture
+from capnets.tasks.functions import ClosedForms
 from capnets.tasks.specs import TaskSpec
 
 __all__ = ["Histogram", "Statistics", "expected_labels", "histogram", "statistics"]
@@ -16,7 +17,7 @@ __all__ = ["Histogram", "Statistics", "expected_labels", "histogram", "statistic
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is said about the labels of some sets."""
+    """Summary statistics of set labels."""
 
     count: int
     mean: float
@@ -29,9 +30,9 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many labels are in each bin: bin k holds start + k width up to, not including, the next.
+    """Number of labels per bin; bin k covers [start + k width, start + (k + 1) width).
 
-    With `width` 1 it counts the single labels of a set function, which are whole numbers.
+    With `width` 1 every whole-numbered label has its own bin.
     """
 
     start: int
@@ -40,7 +41,7 @@ class Histogram:
 
 
 def statistics(labels: ArrayLike) -> Statistics:
-    """The statistics of some labels.
+    """Compute summary statistics of some labels.
 
     >>> statistics([1.0, 2.0, 6.0])
     Statistics(count=3, mean=3.0, median=2.0, variance=4.66..., deviation=2.16..., ...)
@@ -53,7 +54,7 @@ def statistics(labels: ArrayLike) -> Statistics:
 
 
 def histogram(labels: ArrayLike, *, bins: int = 1000) -> Histogram:
-    """Labels counted one by one, or in at most `bins` wider bins if they spread too far for that.
+    """Count labels one by one, or in at most `bins` wider bins if their range is larger.
 
     >>> histogram([3, 5, 5])
     Histogram(start=3, width=1, counts=(1, 0, 2))
@@ -65,12 +66,15 @@ def histogram(labels: ArrayLike, *, bins: int = 1000) -> Histogram:
 
 
 def expected_labels(spec: TaskSpec) -> Distribution:
-    """The exact distribution of the labels of a task."""
-    return mixture([spec.set_function.distribution(size) for size in spec.sizes])
+    """Return the exact distribution of the labels of a task."""
+    function = spec.set_function
+    if not isinstance(function, ClosedForms):
+        raise InputError(f"the label distribution of {function.name} has no closed form")
+    return mixture([function.distribution(size) for size in spec.sizes])
 
 
 def _flat(labels: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     y = np.asarray(labels, dtype=np.float64).reshape(-1)
     if not len(y):
-        raise InputError("zero labels have no statistics")
+        raise InputError("statistics need at least one label")
     return y

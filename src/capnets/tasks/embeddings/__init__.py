@@ -1,12 +1,11 @@
-"""Images to vectors of 64 features, computed once and kept in the cache.
+"""Embed images as vectors of 64 features, computed once and cached.
 
-`pca` and `patches` look at training images only and never at a class, so that the premise of
-learning from set labels alone stays intact. `cnn` is trained on the classes of the training images:
-it shows what features made with instance labels would give, and is no fair start for a comparison.
+`pca` and `patches` are fitted on training images without classes, so that networks still learn
+from set labels alone. `cnn` is trained on the classes of the training images: it shows what
+instance labels would give and must not be compared with the others.
 
-Whatever the embedding, its features are centred and then divided by *one* number, so that they have
-unit variance on average. Dividing each by its own deviation would blow up the last ones, which
-carry mostly noise, to the size of the first.
+Features are centred and divided by *one* number, so that they have unit variance on average.
+Dividing each by its own standard deviation would amplify the last ones, which are mostly noise.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from capnets.tasks.images import Images
 __all__ = ["EMBEDDINGS", "FEATURES", "Embedding", "default_embedding", "embed"]
 
 EMBEDDINGS: dict[str, Callable[[], Embedding] | None] = {
-    "none": None,  # the pixels themselves
+    "none": None,  # the pixels
     "pca": Pca,
     "patches": Patches,
     "cnn": Cnn,
@@ -37,12 +36,12 @@ CHUNK = 1000
 
 
 def default_embedding(source: str) -> str:
-    """What a source is embedded with if nothing is said: the digits are 64 pixels already."""
+    """Return the default embedding of a source. Digits have 64 pixels and need none."""
     return "none" if source == "digits" else "patches"
 
 
 def embed(images: Images, embedding: str, *, progress: Progress | None = None) -> Features:
-    """The features of all images of a source, row for row, from the cache where it has them.
+    """Return the features of all images of a source, from the cache if possible.
 
     Parameters
     ----------
@@ -50,9 +49,9 @@ def embed(images: Images, embedding: str, *, progress: Progress | None = None) -
         The source.
     embedding
         One of `EMBEDDINGS`. `none` gives the pixels: 64 features for images of 8 x 8, otherwise
-        images of one channel (for networks that read images).
+        images of one channel, for networks that read images.
     progress
-        Told how far the work is.
+        Called with a description, the amount done and the total.
     """
     if embedding not in EMBEDDINGS:
         raise unknown("embedding", embedding, EMBEDDINGS)
@@ -65,7 +64,7 @@ def embed(images: Images, embedding: str, *, progress: Progress | None = None) -
     if features is not None:
         return features
     with cache.alone(path):
-        features = cache.load(path, rows=len(images.pixels))  # another process may have been here
+        features = cache.load(path, rows=len(images.pixels))  # another process may have written it
         if features is None:
             features = _computed(images, fresh, progress)
             about = {"source": images.name, "embedding": embedding, "parameters": fresh.parameters}
@@ -96,7 +95,7 @@ def _pixels(images: Images) -> Features:
     values = scaled(images.pixels, images.white)
     if values[0].size == FEATURES:
         return _standardised(values.reshape(-1, FEATURES), images.train)
-    # One mean for all pixels: neighbouring pixels must stay comparable.
+    # One mean for all pixels, so that neighbouring pixels remain comparable.
     seen = values[: images.train]
     mean, deviation = seen.mean(dtype=np.float64), seen.std(dtype=np.float64)
     values -= np.float32(mean)

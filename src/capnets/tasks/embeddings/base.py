@@ -1,4 +1,4 @@
-"""What an embedding is."""
+"""Define the interface of an embedding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Embedding(ABC):
 
     @abstractmethod
     def transform(self, pixels: Pixels, *, white: int) -> Features:
-        """The features of some images: images x features."""
+        """Return the features of some images: images x features."""
 
 
 def scaled(pixels: Pixels, white: int) -> Features:

@@ -1,4 +1,4 @@
-"""Features kept on disk: computed once, verified whenever they are read."""
+"""Cache features on disk and verify them whenever they are read."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["alone", "load", "place", "save"]
 
 
 def place(source: str, embedding: str, parameters: Mapping[str, int | float]) -> Path:
-    """Where the features of a source are kept: other parameters, another place."""
+    """Return the cache path of the features of a source, which depends on the parameters."""
     key = json.dumps(dict(parameters), sort_keys=True).encode()
     name = f"{source}-{embedding}-{hashlib.sha256(key).hexdigest()[:12]}.npy"
     return cache_folder() / "embeddings" / name
 
 
 def save(path: Path, features: Features, about: Mapping[str, object]) -> None:
-    """Keep features, and beside them a note of what they are."""
+    """Write features and a JSON description beside them."""
     with writing(path) as temporary, temporary.open("wb") as file:
         np.save(file, features, allow_pickle=False)
-    # The note comes last: without it, or with another checksum in it, the features do not count.
+    # The description is written last: features without a matching checksum are ignored.
     write_json(path.with_suffix(".json"), {**about, "sha256": _sha256(features)})
 
 
 def load(path: Path, *, rows: int) -> Features | None:
-    """What is kept, or None if that is nothing or not what was put there."""
+    """Return the cached features, or None if they are absent or damaged."""
     try:
         about = json.loads(path.with_suffix(".json").read_text())
         features: Features = np.load(path, allow_pickle=False)

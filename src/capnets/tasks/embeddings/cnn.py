@@ -1,7 +1,7 @@
-"""Features of a small convolutional network trained to tell the classes of single images.
+"""Embed images with a small convolutional network trained on the classes of single images.
 
-It *sees the classes of the training images*, which sets never show: no fair start for a comparison
-of what networks learn from set labels alone. It is here to tell how much features matter.
+It *uses instance labels*, so it must not be compared with networks that learn from set labels
+alone. It shows how much the features matter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SEED = 0
 
 @final
 class Cnn(Embedding):
-    """The last layer but one of a network trained on the classes of the training images."""
+    """The penultimate layer of a network trained on the classes of the training images."""
 
     uses_classes: ClassVar[bool] = True
     parameters: ClassVar = {
@@ -42,7 +42,7 @@ class Cnn(Embedding):
     }
 
     def fit(self, images: Images, *, progress: Progress | None = None) -> Self:
-        """Train with Adam and a one-cycle rate."""
+        """Train with Adam and a one-cycle schedule."""
         x = torch.from_numpy(scaled(images.pixels[: images.train], images.white))[:, None]
         y = torch.from_numpy(images.classes[: images.train])
         with torch.random.fork_rng(devices=[]):
@@ -65,7 +65,7 @@ class Cnn(Embedding):
 
     @torch.no_grad()
     def transform(self, pixels: Pixels, *, white: int) -> Features:
-        """What the network makes of some images before it names a class."""
+        """Return the penultimate activations of some images."""
         features: Tensor = self.body_(torch.from_numpy(scaled(pixels, white))[:, None])
         return features.numpy()
 

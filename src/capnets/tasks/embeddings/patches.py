@@ -1,14 +1,15 @@
-"""Features from small patches of the images: label-free, and nearly as good as a trained network.
+"""Embed images by small patches, without labels and nearly as well as a trained network.
 
 Coates, Ng & Lee, "An Analysis of Single-Layer Networks in Unsupervised Feature Learning" (2011):
 contrast-normalised, whitened patches, k-means centres, the triangle activation
 
     f_k = max(0, mean_j d_j - d_k),    d_k = |patch - centre k|,
 
-averaged over the regions of a grid. Of these many features 64 combinations are kept. Not those
-that vary most (PCA), for much of what varies is how a thing is drawn, but those that vary most *for
-how little they change when an image is shifted, turned and stretched a bit*: with T the covariance
-of the features and S that of their changes, the first solutions v of  T v = λ (S + ρI) v.
+averaged over the regions of a grid. These are reduced to 64 combinations. PCA would keep those of
+largest variance, but much of the variance is drawing style. Instead we keep those that vary most
+*relative to how much they change when an image is shifted, rotated and stretched slightly*: with T
+the covariance of the features and S that of their changes, the first solutions v of
+T v = λ (S + ρI) v.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from capnets.tasks.images import Images
 
 __all__ = ["Patches", "steady_directions"]
 
-PATCH = 6  # pixels on a side
+PATCH = 6  # pixels per side
 CENTRES = 200
 SAMPLED_PATCHES = 100_000
 CONTRAST = 0.01  # added to the variance of a patch: faint patches stay faint
 WHITENING = 0.1
-GRID = 3  # regions on a side
+GRID = 3  # regions per side
 WARPED_IMAGES = 15_000
 RIDGE = 0.01
 SEED = 0
 
-CHUNK = 16  # images at a time: what they need then fits into a processor's cache
+CHUNK = 16  # images at a time; the intermediate arrays then fit into the processor cache
 
 
 @final
 class Patches(Embedding):
-    """Triangle features of whitened patches, reduced to the directions that small warps keep.
+    """Triangle features of whitened patches, reduced to directions stable under small warps.
 
-    No class is used.
+    No classes are used.
     """
 
     parameters: ClassVar = {
@@ -83,7 +84,7 @@ class Patches(Embedding):
         return self
 
     def transform(self, pixels: Pixels, *, white: int) -> Features:
-        """The region features of some images, projected on the directions."""
+        """Return the region features of some images, projected on the directions."""
         x = torch.from_numpy(scaled(pixels, white))
         parts = [
             self._regions(x[start : start + CHUNK]) @ self.directions_
@@ -103,7 +104,7 @@ class Patches(Embedding):
         self.centres_ = torch.from_numpy(means.cluster_centers_).float()
 
     def _regions(self, x: Tensor) -> Tensor:
-        """Triangle activations averaged by region, their square roots: images x all of them."""
+        """Return the square roots of triangle activations averaged by region: images x features."""
         patches = _windows(x)
         images, places, _ = patches.shape
         whitened = (_normalised(patches.flatten(0, 1)) - self.mean_) @ self.whitening_
@@ -116,23 +117,23 @@ class Patches(Embedding):
 
 
 def steady_directions(total: Tensor, change: Tensor, *, count: int, ridge: float) -> Tensor:
-    """Directions (as columns) with the largest ratio of total to changing variance.
+    """Return the directions (columns) with the largest ratio of total variance to change.
 
-    Along each the variance of the changes, with the ridge added, is 1.
+    They are scaled so that the variance of the changes, plus the ridge, is 1 along each.
 
     Parameters
     ----------
     total, change
-        Covariances of features, and of how they change under warps.
+        Covariances of the features and of their changes under warps.
     count
-        How many directions.
+        Number of directions.
     ridge
-        Added to `change`, in units of the mean variance: keeps out directions that change little
-        because they hardly vary at all.
+        Added to `change`, in units of the mean variance. Excludes directions that change little
+        because they hardly vary.
     """
     level = ridge * total.diagonal().mean()
     factor = torch.linalg.cholesky(change + level * torch.eye(len(change), dtype=change.dtype))
-    # With u = L'v the problem becomes an ordinary one: (L⁻¹ T L⁻ᵀ) u = λ u.
+    # With u = L'v this is an ordinary eigenvalue problem: (L⁻¹ T L⁻ᵀ) u = λ u.
     half = torch.linalg.solve_triangular(factor, total, upper=False)
     inner = torch.linalg.solve_triangular(factor, half.T, upper=False)
     _, vectors = torch.linalg.eigh((inner + inner.T) / 2)
@@ -142,7 +143,7 @@ def steady_directions(total: Tensor, change: Tensor, *, count: int, ridge: float
 
 
 def _windows(x: Tensor) -> Tensor:
-    """All patches of images: images x patches x pixels."""
+    """Return all patches of some images: images x patches x pixels."""
     return x.unfold(1, PATCH, 1).unfold(2, PATCH, 1).flatten(1, 2).flatten(2)
 
 
@@ -152,8 +153,8 @@ def _normalised(patches: Tensor) -> Tensor:
 
 
 def _sampled(x: Tensor, generator: torch.Generator) -> Tensor:
-    """Random patches that are not blank, normalised."""
-    each = -(-3 * SAMPLED_PATCHES // len(x))  # three times as many as wanted: most may be blank
+    """Sample random patches that are not blank, and normalise them."""
+    each = -(-3 * SAMPLED_PATCHES // len(x))  # more than needed: most may be blank
     picked = []
     for start in range(0, len(x), 1000):
         patches = _windows(x[start : start + 1000])
@@ -167,6 +168,6 @@ def _sampled(x: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _pooling(side: int) -> Tensor:
-    """The matrix that averages a square of patches over the regions of the grid."""
+    """Return the matrix that averages patch activations over the regions of the grid."""
     places = torch.eye(side * side).view(-1, 1, side, side)
     return F.adaptive_avg_pool2d(places, GRID).flatten(1).T.contiguous()

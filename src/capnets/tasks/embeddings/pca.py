@@ -1,4 +1,4 @@
-"""The first principal components of the pixels."""
+"""Embed images by the first principal components of their pixels."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["Pca"]
 
 @final
 class Pca(Embedding):
-    """The first principal components of the pixels. No class is used, and nothing is random."""
+    """The first principal components of the pixels. Deterministic; no classes are used."""
 
     parameters: ClassVar = {"version": 1, "features": FEATURES}
 
     def fit(self, images: Images, *, progress: Progress | None = None) -> Self:
-        """Find the components, through the covariance of the pixels: exact, and quick for many."""
+        """Compute the components from the covariance of the pixels."""
         from sklearn.decomposition import PCA
 
         self.pca_ = PCA(FEATURES, svd_solver="covariance_eigh")
