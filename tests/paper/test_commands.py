@@ -13,6 +13,7 @@ from rich.live import Live
 from capnets.paper.cli.progress import _picture
 from capnets.paper.names import BEYOND, MODELS
 from capnets.paper.plan import make_plan
+from capnets.paper.results import Results
 from capnets.paper.scheduler import Outcome, Running
 
 
@@ -64,6 +65,30 @@ class TestReproduce:
         tables = json.loads((results / "report" / "report.json").read_text())["tables"]
         assert tables[0]["recipe"] == "muon"
         assert all(entry["ours"] is None for entry in tables[0]["shared"])
+
+    def test_the_papers_recipe(self, tmp_path):
+        """Table 1 with the recipe that the paper prints; records say how they were made."""
+        results = tmp_path / "r"
+        found, _ = read(
+            "reproduce", "table1", "--recipe", "paper", "--scale", "smoke", "-o", results, "--json"
+        )
+        assert (found["failed"], found["not_done"]) == ([], {})
+        records = Results(results).read().values()
+        assert {record.choice.model for record in records} >= set(MODELS)
+        for record in records:
+            recipe = record.made["recipe"]
+            assert (recipe["optimizer"], recipe["schedule"]) == ("adamw", "constant")
+            assert (recipe["learning_rate"], recipe["batch_size"]) == (0.001, 1000)
+            assert record.choice.recipe == "paper"
+            assert {"torch", "numpy", "capnets", "numba"} <= record.made["versions"].keys()
+            assert record.made["kernels"] in ("compiled", "torch")
+            assert record.made["commit"] is None or len(record.made["commit"].rstrip("+")) == 40
+
+    def test_the_papers_recipe_ends_at_the_given_epoch(self, say, tmp_path):
+        common = ("--recipe", "paper", "--dry-run", "--json", "-o", tmp_path / "r")
+        assert say("reproduce", "all", *common).json["runs"] > 0
+        one = ("table1", "--models", "gru", "--tasks", "US", "--seeds", "0")
+        assert say("reproduce", *one, "--epochs", "500", *common).json["runs"] == 1
 
     def test_runs_and_report(self, tmp_path):
         """Progress goes to standard error: what is read is one document."""

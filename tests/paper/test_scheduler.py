@@ -219,6 +219,21 @@ def test_what_another_recipe_made_is_stale(tmp_path):
     # A setting that recipes did not have yet has its default.
     recipe = {k: v for k, v in record.made["recipe"].items() if k != "patience"}
     assert not execute.is_stale(replace(record, made={**record.made, "recipe": recipe}))
+    # A run of all epochs would be the same with any patience, one that stopped early would not.
+    patient = replace(record, made={**record.made, "recipe": recipe | {"patience": 1}})
+    assert not execute.is_stale(patient)
+    early = {**record.metrics, "epochs": record.metrics["epochs"] - 1}
+    assert execute.is_stale(replace(patient, metrics=early))
+
+
+def test_blocks_of_test_sets_begin_with_the_tested_ones(tmp_path):
+    """The larger draw continues the test sets, so its first blocks have their mean error."""
+    metrics = execute.perform(CELL, runs=tmp_path).metrics
+    for protocol in ("shared", "held-out"):
+        blocks = metrics[protocol]["block_mse"]
+        assert len(blocks) == execute.BLOCKS
+        first = blocks[: execute.BLOCKS // execute.LARGER]
+        assert sum(first) / len(first) == pytest.approx(metrics[protocol]["mse"], rel=1e-4)
 
 
 def test_a_run_begun_with_another_recipe_begins_anew(tmp_path, monkeypatch):

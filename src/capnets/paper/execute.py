@@ -7,14 +7,13 @@ on from its checkpoint, and whoever comes second waits for the first.
 from __future__ import annotations
 
 import fcntl
-import os
-import platform
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,16 @@ import numpy as np
 import torch
 
 from capnets.errors import InputError
-from capnets.evaluate import added_values, order_sensitivity
+from capnets.evaluate import added_values, order_sensitivity, predict
 from capnets.experiment import train_task
 from capnets.metrics import mse, regression
 from capnets.models import ModelSpec, SetModel, parameters
 from capnets.paper.jobs import Cell, Choice, Labels, Shape
 from capnets.paper.names import RIDGE, TASKS
+from capnets.paper.provenance import provenance
 from capnets.paper.published.interpretability import EXAMPLES
 from capnets.paper.results import Record
-from capnets.runs import Run, versions
+from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make
 from capnets.tasks.drawing import STREAMS, draw_labels
@@ -45,6 +45,10 @@ __all__ = ["VERSION", "current", "is_stale", "made", "perform"]
 # To be raised when the same choice and recipe give other numbers than before: other start weights,
 # another drawing of sets, another measurement. Older records are then done again.
 VERSION = 1
+
+# Claims are judged on a draw of test sets that is so many times larger than the tables'.
+LARGER = 10
+BLOCKS = 100
 
 MEASURES = ("mse", "mae", "accuracy", "added_value_error")
 Progress = Callable[[int], None]
@@ -96,16 +100,19 @@ def perform(choice: Choice, *, runs: Path, progress: Progress | None = None) -> 
 
 
 def is_stale(record: Record) -> bool:
-    """Whether the same choice would be done in another way today."""
+    """Return whether the same job would give another result today."""
     if record.made.get("version") != VERSION:
         return True
     if not isinstance(record.choice, Cell):
         return False
     try:
-        # What a recipe did not have when it was recorded has its default.
-        return Recipe.from_dict(record.made["recipe"]) != _recipe(record.choice)
+        # Settings that recipes did not have at the time have their defaults.
+        then, now = Recipe.from_dict(record.made["recipe"]), _recipe(record.choice)
     except (KeyError, InputError):
         return True
+    if record.metrics.get("epochs") == then.epochs:  # no patience ended it, old or new
+        then = replace(then, patience=now.patience)
+    return then != now
 
 
 def current(records: Mapping[str, Record]) -> dict[str, Record]:
@@ -115,7 +122,7 @@ def current(records: Mapping[str, Record]) -> dict[str, Record]:
 
 def made(choice: Choice) -> dict[str, Any]:
     """How a choice is done today."""
-    how: dict[str, Any] = {"version": VERSION, "versions": versions(), "machine": _machine()}
+    how: dict[str, Any] = {"version": VERSION, **provenance()}
     if isinstance(choice, Cell):
         how["recipe"] = _recipe(choice).to_dict()
     return how
@@ -164,10 +171,12 @@ def _run(
     if isinstance(task, ReviewSets):
         # One protocol only, so these numbers belong to every view of the record.
         metrics |= {k: found["held-out"][k] for k in (*MEASURES, "r2") if k in found["held-out"]}
+        metrics["block_mse"] = _block_errors(run.model, task.test)
     else:
         for protocol in PROTOCOLS:
             metrics[protocol] = {k: found[protocol][k] for k in MEASURES if k in found[protocol]}
             metrics[protocol] |= _more(run.model, cell, task, protocol)
+            metrics[protocol]["block_mse"] = _block_errors(run.model, _larger(task, protocol))
             if not np.isfinite(metrics[protocol]["mse"]):
                 raise Diverged("the test error is not a number")
     cost = {"train_seconds": found["train_seconds"], "resumed": resumed}
@@ -184,6 +193,24 @@ def _ridge(task: TaskSets | ReviewSets) -> dict[str, Any]:
         "valid_mse": mse(task.valid.y, predict(task.valid)),
         **{k: measured[k] for k in (*MEASURES, "r2") if k in measured},
     }
+
+
+def _larger(task: TaskSets, protocol: str) -> Sets:
+    """Draw more test sets; the first of them are those of the task."""
+    spec = replace(task.spec, sets=1, valid_sets=1, test_sets=LARGER * task.spec.test_sets)
+    return _sets(spec).test_sets(protocol)
+
+
+def _block_errors(model: SetModel, sets: Sets) -> list[float]:
+    """Return the mean squared error of each of `BLOCKS` blocks of consecutive test sets.
+
+    All networks of a task see the same sets, so blocks of two networks are pairs. They are enough
+    for a paired bootstrap over test sets, in a hundredth of the space.
+    """
+    assert sets.y is not None
+    errors = (predict(model, sets) - sets.y) ** 2
+    blocks = np.array_split(errors, min(BLOCKS, len(errors)))
+    return [float(f"{block.mean():.6g}") for block in blocks]
 
 
 def _more(model: SetModel, cell: Cell, task: TaskSets, protocol: str) -> dict[str, Any]:
@@ -230,7 +257,7 @@ def _task(cell: Cell) -> TaskSets | ReviewSets:
     )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _sets(spec: TaskSpec) -> TaskSets:
     """Drawn once for all networks that a process trains with them."""
     return make(spec)
@@ -302,19 +329,3 @@ def _labels(labels: Labels) -> dict[str, Any]:
         "label_stdev": float(y.std()),
         "label_counts": np.bincount(y.astype(int)).tolist(),
     }
-
-
-@cache
-def _machine() -> dict[str, Any]:
-    return {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()}
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            names = [
-                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
-            ]
-        return names[0]
-    except (OSError, IndexError):
-        return platform.machine()

@@ -27,7 +27,7 @@ def report(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help="Show all tables with this recipe: muon or fast.",
+            help="Show all tables with this recipe: muon, fast or paper.",
             show_default="of each table the first begun",
         ),
     ] = None,

@@ -42,7 +42,14 @@ def reproduce(
     tasks: Names = None,
     recipe: Annotated[
         str | None,
-        typer.Option(help="How networks are trained: muon or fast.", show_default="muon"),
+        typer.Option(help="Training recipe: muon, fast or paper.", show_default="muon"),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            help="Upper bound on epochs.",
+            show_default="as the recipe has it; 200 for paper at scale full",
+        ),
     ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="These instead of the scale's, with commas between.")
@@ -60,7 +67,7 @@ def reproduce(
         return
     plan = make_plan(
         _names("tables", ",".join(tables)),
-        scale=find_scale(scale, recipe=recipe),
+        scale=find_scale(scale, recipe=recipe, epochs=epochs),
         models=None if models is None else _names("--models", models),
         tasks=None if tasks is None else _names("--tasks", tasks),
         seeds=None if seeds is None else _numbers("--seeds", seeds),
