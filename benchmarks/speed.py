@@ -29,7 +29,7 @@ from turns import Work, in_turn, record, this_run
 from capnets.evaluate import added_values
 from capnets.export import Engine
 from capnets.memory import keep_freed
-from capnets.models import AdditiveModel, build
+from capnets.models import SetModel, build
 from capnets.nn.derivatives import by_torch
 from capnets.nn.kernels import by_operations
 from capnets.nn.recurrence import are_compiled
@@ -215,7 +215,7 @@ def of_large_sets(rounds: int) -> list[Line]:
     works = {}
     for name in CAPACITY:
         model = build(name, in_features=FEATURES, seed=0).eval()
-        assert isinstance(model, AdditiveModel)
+        assert isinstance(model, SetModel)
         engine = Engine(model)
         works[name, "engine"] = Work(lambda engine=engine: engine.added_values(sets), LARGE)
         works[name, "torch"] = Work(lambda model=model: added_values(model, sets), LARGE)
@@ -265,7 +265,7 @@ def on_torch(step: Callable[[], None]) -> Callable[[], None]:
     return do
 
 
-def natively(model: AdditiveModel, sets: Sets) -> None:
+def natively(model: SetModel, sets: Sets) -> None:
     """Added values by the cells of torch."""
     with by_torch():
         added_values(model, sets)

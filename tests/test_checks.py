@@ -161,6 +161,11 @@ class KeepsItsUnit(DeepSet):
         super().start(unit=torch.ones_like(unit), label=label / unit, size=size)
 
 
+class ForgetsTheSize(CapacityNetwork):
+    def start(self, *, unit, label, size):
+        super().start(unit=unit, label=label, size=1.0)
+
+
 class NeedsSets(DeepSet):
     def forward(self, x, mask=None):
         return super().forward(x, mask) if len(x) else self.unit.new_zeros(1, 1)
@@ -217,8 +222,8 @@ class PredictsNothing(DeepSet):
 
 
 class WrongPrefixes(DeepSet):
-    def predict_prefixes(self, x, mask):
-        return super().predict_prefixes(x, mask).roll(1, dims=1)
+    def predict_prefixes(self, x):
+        return super().predict_prefixes(x).roll(1, dims=1)
 
 
 class KeepsWeightsAside(DeepSet):
@@ -274,7 +279,7 @@ BROKEN = [
     (KnowsTheSize, checks.prefixes_keep_their_values, "change when more follow"),
     (KnowsTheSize, checks.differences_are_values, "does not grow by the added value"),
     (AddsOne, checks.values_sum_to_prediction, "do not sum to the prediction"),
-    (AddsOne, checks.empty_sets_are_worth_nothing, "not predicted as 0"),
+    (AddsOne, checks.empty_sets_are_worth_the_baseline, "not worth the baseline"),
     (ForgetsParameter, checks.gradients_reach_every_parameter, "forgotten.bias, forgotten.weight"),
     (HidesParameter, checks.gradients_reach_every_parameter, "declared idle"),
     (ClaimsNoOrder, checks.order_is_as_declared, "another order changes the prediction"),
@@ -285,7 +290,8 @@ BROKEN = [
     (SortsByOneFeature, checks.order_is_as_declared, "another order changes the prediction"),
     (SeesNothing, checks.padding_has_no_gradient, "no gradient in the instances"),
     (IgnoresUnit, checks.several_outputs_and_units, "not proportional to the unit"),
-    (KeepsItsUnit, checks.several_outputs_and_units, "not the one that it was started with"),
+    (KeepsItsUnit, checks.several_outputs_and_units, "not the one given to start"),
+    (ForgetsTheSize, checks.starts_near_the_mean, "must account for the set size"),
     (NeedsSets, checks.several_outputs_and_units, "a batch without sets must have no"),
     (OneRowForAll, checks.several_outputs_and_units, "must be sets x outputs"),
     (NeedsTwo, checks.sets_of_one, "set of size one is not finite"),

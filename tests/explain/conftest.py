@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from capnets.models.base import AdditiveModel, SetModel
+from capnets.models.base import AdditiveModel, SetModel, WholeSetModel
 from capnets.sets import Sets, offsets_of
 from capnets.tasks import FUNCTIONS
 
@@ -43,7 +43,7 @@ class ExactCapacity(AdditiveModel):
         raise NotImplementedError("nothing is trained here")
 
 
-class ExactPredictor(SetModel):
+class ExactPredictor(WholeSetModel):
     """The same set function, not additive: predictions only, in one piece."""
 
     def __init__(self, function: str, *, ordered: bool = False) -> None:

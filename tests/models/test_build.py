@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import capnets
-from capnets.checks import check_spec
+from capnets.checks import check_model, check_spec
 from capnets.errors import InputError
 from capnets.models import (
     MODELS,
@@ -17,7 +17,6 @@ from capnets.models import (
     build,
     parameters,
 )
-from capnets.models.deep_sets import DeepSet
 from capnets.nn.cells import GRUCell
 from capnets.nn.encoders import ConvEncoder, Standardize, mlp
 
@@ -215,9 +214,19 @@ class TestInputs:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", ["attention", "set-transformer"])
-def test_many_prefixes_take_several_passes(name, monkeypatch):
-    model = build(name, in_features=3, hidden=8, seed=0).double()
+@pytest.mark.parametrize("spread", [1.0, 300.0])
+def test_attention_values_in_one_pass(spread):
+    """Running sums give the predictions of all prefixes, however far apart the scores are."""
+    model = build("attention", in_features=3, hidden=8, seed=0)
+    model.scores[-1].weight *= spread
+    x = torch.randn(4, 50, 3, generator=torch.Generator().manual_seed(0))
+    one_by_one = base.prefix_by_prefix(model.predict, x)
+    torch.testing.assert_close(model.predict_prefixes(x), one_by_one, rtol=1e-5, atol=1e-6)
+
+
+@torch.no_grad()
+def test_many_prefixes_take_several_passes(monkeypatch):
+    model = build("set-transformer", in_features=3, hidden=8, seed=0).double()
     x = torch.randn(3, 6, 3, dtype=torch.float64)
     at_once = model.added_values(x)
     monkeypatch.setattr(base, "PREFIX_NUMBERS", 6 * (6 + 3) * 4)  # four prefixes a pass
@@ -227,15 +236,17 @@ def test_many_prefixes_take_several_passes(name, monkeypatch):
 
 
 def test_own_network_needs_only_a_prediction():
-    class Largest(DeepSet):
+    class Largest(base.WholeSetModel):
+        ordered = False
+
+        def __init__(self):
+            super().__init__(in_features=3, outputs=1)
+            self.encoder, self.decoder = mlp(3, 16, 8), mlp(8, 8, 1)
+
         def predict(self, x, mask):
             hidden = self.encoder(x)
             if mask is not None:
                 hidden = hidden.masked_fill(~mask[..., None], -torch.inf)
             return self.decoder(hidden.amax(1))
 
-        predict_prefixes = base.SetModel.predict_prefixes
-
-    from capnets.checks import check_model
-
-    check_model(lambda: Largest(encoder=mlp(3, 16, 8), decoder=mlp(8, 8, 1)))
+    check_model(Largest)

@@ -1,15 +1,15 @@
-"""The contract of set networks, as checks that a network passes or fails.
+"""Contract checks for set networks.
 
-Every network of the registry goes through all of them, and so can one of your own:
+Every network of the registry passes them. Run them on your own network:
 
 >>> from capnets.models import build
 >>> names = check_model(lambda: build("c-gru", in_features=3, hidden=8))
 >>> "values_sum_to_prediction" in names
 True
 
-Each check is a function of a `Subject`, so that tests can run model by model and check by check.
-One that fails raises a `CheckError`, a sentence about what was broken. `checks_for` lists the
-checks that concern a network: some are for additive ones, some for those that read step by step.
+Each check is a function of a `Subject`, so that tests can run every pair of network and check. A
+failed check raises a `CheckError` that says what is broken. `checks_for` lists the checks that
+apply to a network: some are for additive networks, some for networks that read step by step.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from capnets.checks.predictions import (
     refuses_wrong_input,
     sets_of_one,
     several_outputs_and_units,
+    starts_near_the_mean,
 )
 from capnets.checks.subject import CheckError, Make, Subject
 from capnets.checks.values import (
     Stepping,
     differences_are_values,
-    empty_sets_are_worth_nothing,
+    empty_sets_are_worth_the_baseline,
     later_instances_do_not_matter,
     prefixes_keep_their_values,
     refuses_other_states,
@@ -61,6 +62,7 @@ Check = Callable[[Subject], None]
 
 EVERY: tuple[Check, ...] = (
     several_outputs_and_units,
+    starts_near_the_mean,
     sets_of_one,
     full_mask_is_no_mask,
     batch_mates_do_not_matter,
@@ -79,46 +81,46 @@ EVERY: tuple[Check, ...] = (
 ADDITIVE: tuple[Check, ...] = (
     prefixes_keep_their_values,
     differences_are_values,
-    empty_sets_are_worth_nothing,
+    empty_sets_are_worth_the_baseline,
 )
 NOT_ADDITIVE: tuple[Check, ...] = (values_are_differences_of_prefixes, refuses_empty_sets)
 STEPPING: tuple[Check, ...] = (steps_equal_batches, refuses_other_states)
 
 
 def checks_for(model: SetModel) -> tuple[Check, ...]:
-    """The checks that concern a network."""
+    """Return the checks that apply to a network."""
     return (
         EVERY + (ADDITIVE if model.additive else NOT_ADDITIVE) + (STEPPING if _steps(model) else ())
     )
 
 
 def _steps(model: SetModel) -> bool:
-    """Whether it can read one instance at a time; an ensemble can if its members can."""
+    """Return whether a network reads one instance at a time; an ensemble, if its members do."""
     if isinstance(model, Ensemble):
         return all(_steps(member) for member in model.each)
     return isinstance(model, Stepping)
 
 
 def check_model(make: Make, *, feature_shape: tuple[int, ...] | None = None) -> list[str]:
-    """Run a network through all checks that concern it.
+    """Run all checks that apply to a network.
 
     Parameters
     ----------
     make
-        Makes the network, with start weights drawn from torch's own generator.
+        Builds the network, with initial weights from torch's global generator.
     feature_shape
-        The shape of one instance; by default the network's `in_features`. Needed where `inputs`
-        reads pictures.
+        Shape of one instance; by default the network's `in_features`. Required if `inputs` reads
+        images.
 
     Returns
     -------
     names
-        The names of the checks that were passed.
+        Names of the checks.
 
     Raises
     ------
     CheckError
-        At the first check that fails.
+        If a check fails.
     """
     subject = Subject.of(make, feature_shape=feature_shape)
     checks = checks_for(make())

@@ -1,4 +1,4 @@
-"""What is promised of every prediction: it depends on one set, and on nothing else."""
+"""Checks of predictions: each depends on its own set and on nothing else."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ __all__ = [
     "refuses_wrong_input",
     "sets_of_one",
     "several_outputs_and_units",
+    "starts_near_the_mean",
 ]
 
 
 @torch.no_grad()
 def several_outputs_and_units(subject: Subject) -> None:
-    """A row of outputs per set and per instance, each scaled by the unit that it was started with.
+    """Check shapes, and that outputs are scaled by the unit given to `start`.
 
-    No sets are a batch too, with no rows.
+    Predictions that are probabilities have no unit. A batch without sets has no rows.
     """
     model, x = subject.model(), subject.instances()
     one = torch.ones(model.outputs, dtype=torch.float64)
-    model.start(unit=one, label=2 * one, size=5.0)
+    level = 0.3 if model.probability else 2.0
+    model.start(unit=one, label=level * one, size=5.0)
     prediction, values = model(x), model.added_values(x)
     require(
         prediction.shape == (len(x), model.outputs),
@@ -47,28 +49,51 @@ def several_outputs_and_units(subject: Subject) -> None:
     )
     unit = torch.arange(2.0, 2 + model.outputs, dtype=torch.float64)
     model = subject.model()
-    model.start(unit=unit, label=2 * unit, size=5.0)
-    same(model.unit, unit, "the unit is not the one that it was started with")
+    if model.probability:
+        model.start(unit=unit, label=level * one, size=5.0)
+        same(model.unit, one, "the unit of a probability is not 1")
+        same(model(x), prediction, "a unit changes predictions that are probabilities")
+        return
+    model.start(unit=unit, label=level * unit, size=5.0)
+    same(model.unit, unit, "the unit is not the one given to start")
     same(model(x), prediction * unit, "the prediction is not proportional to the unit")
     same(model.added_values(x), values * unit, "the added values are not proportional to the unit")
 
 
 @torch.no_grad()
 def sets_of_one(subject: Subject) -> None:
-    """A set of one instance is a set; all that it is worth was added by that instance."""
+    """Check sets of one instance: its value is the prediction minus the baseline."""
     model, x = subject.model(), subject.instances(size=1)
     prediction = model(x)
     require(bool(prediction.isfinite().all()), "the prediction of a set of size one is not finite")
     same(
         model.added_values(x)[:, 0],
-        prediction,
-        "in a set of size one the added value is not the prediction",
+        prediction - model.baseline,
+        "in a set of size one the added value is not the prediction minus the baseline",
     )
 
 
 @torch.no_grad()
+def starts_near_the_mean(subject: Subject) -> None:
+    """Check that training begins near the mean label, whatever the unit and the set size."""
+    for size, unit in ((5, 1.0), (2, 0.5)):
+        predictions = []
+        for model in subject.models(10):
+            label = torch.full_like(model.unit, 0.3 if model.probability else 1e3)
+            model.start(unit=torch.full_like(model.unit, unit), label=label, size=float(size))
+            predictions.append(model(subject.instances(size=size)).mean(0))
+        found = torch.stack(predictions).mean(0)
+        allowed = 0.5 if model.probability else 0.2
+        require(
+            bool((found / label - 1).abs().max() < allowed),
+            f"training on sets of size {size} begins at {found.tolist()} instead of near the mean "
+            f"label {label.tolist()}: start must account for the set size",
+        )
+
+
+@torch.no_grad()
 def full_mask_is_no_mask(subject: Subject) -> None:
-    """A mask that hides nothing changes nothing."""
+    """Check that a mask without padding changes nothing."""
     model, x = subject.model(), subject.instances()
     full = torch.ones(x.shape[:2], dtype=torch.bool)
     same(model(x, full), model(x), "a mask without padding changes the prediction")
@@ -81,7 +106,7 @@ def full_mask_is_no_mask(subject: Subject) -> None:
 
 @torch.no_grad()
 def batch_mates_do_not_matter(subject: Subject) -> None:
-    """A set gives the same answer alone and beside larger sets."""
+    """Check that a set gives the same result alone and beside larger sets."""
     model = subject.model()
     x, mask = subject.ragged()
     prediction, values = model(x, mask), model.added_values(x, mask)
@@ -101,7 +126,7 @@ def batch_mates_do_not_matter(subject: Subject) -> None:
 
 @torch.no_grad()
 def padding_does_not_matter(subject: Subject) -> None:
-    """Whatever (finite) lies in the padding changes nothing, and adds nothing."""
+    """Check that finite numbers in the padding change nothing."""
     model = subject.model()
     x, mask = subject.ragged()
     prediction, values = model(x, mask), model.added_values(x, mask)
@@ -115,10 +140,10 @@ def padding_does_not_matter(subject: Subject) -> None:
 
 @torch.no_grad()
 def order_is_as_declared(subject: Subject) -> None:
-    """`ordered` says whether the order of the instances can change the prediction.
+    """Check that `ordered` tells whether the order can change the prediction.
 
-    It can if it does so for some start weights; it cannot if it never does, not even where
-    instances have features in common.
+    If True, some initial weights must depend on the order; if False, none may, not even for
+    instances that share features.
     """
     x = subject.instances()
     if subject.model().ordered:
@@ -138,7 +163,7 @@ def order_is_as_declared(subject: Subject) -> None:
 
 
 def _order_changes(model: SetModel, x: Tensor) -> float:
-    """By how much the prediction differs in other orders."""
+    """Return the largest change of the prediction in other orders."""
     prediction = model(x)
     orders = (
         torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(seed))
@@ -149,7 +174,7 @@ def _order_changes(model: SetModel, x: Tensor) -> float:
 
 @torch.no_grad()
 def refuses_wrong_input(subject: Subject) -> None:
-    """Instances of another width and masks with gaps get an error for people."""
+    """Check that wrong widths and masks with gaps raise an InputError."""
     model, x = subject.model(), subject.instances()
     gap = torch.ones(x.shape[:2], dtype=torch.bool)
     gap[0, 1] = False
@@ -161,7 +186,7 @@ def refuses_wrong_input(subject: Subject) -> None:
 
 @torch.no_grad()
 def refuses_empty_sets(subject: Subject) -> None:
-    """A network that is not additive says that it cannot predict a set without instances."""
+    """Check that a network that is not additive raises an InputError for empty sets."""
     model, x = subject.model(), subject.instances()
     mask = torch.ones(x.shape[:2], dtype=torch.bool)
     mask[1] = False

@@ -1,4 +1,4 @@
-"""What is promised of added values."""
+"""Checks of added values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from capnets.checks.subject import SIZES, Subject, refused, require, same
 __all__ = [
     "Stepping",
     "differences_are_values",
-    "empty_sets_are_worth_nothing",
+    "empty_sets_are_worth_the_baseline",
     "later_instances_do_not_matter",
     "prefixes_keep_their_values",
     "refuses_other_states",
@@ -28,27 +28,27 @@ class Stepping(Protocol):
     """A network that can also read one instance at a time."""
 
     def initial_state(self, sets: int = 1) -> Tensor:
-        """The state before the first instance."""
+        """Return the state before the first instance."""
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """One instance per set in; its added value and the new state out."""
+        """Read one instance per set; return its added value and the new state."""
 
 
 @torch.no_grad()
 def values_sum_to_prediction(subject: Subject) -> None:
-    """The added values of a set sum to its prediction."""
+    """Check that added values sum to the prediction minus the baseline."""
     model = subject.model()
     x, mask = subject.ragged()
     same(
         model.added_values(x, mask).sum(1),
-        model(x, mask),
-        "the added values do not sum to the prediction",
+        model(x, mask) - model.baseline,
+        "the added values do not sum to the prediction minus the baseline",
     )
 
 
 @torch.no_grad()
 def prefixes_keep_their_values(subject: Subject) -> None:
-    """The values of a prefix are the prefix of the values."""
+    """Check that the values of a prefix are the prefix of the values."""
     model, x = subject.model(), subject.instances()
     values = model.added_values(x)
     for k in range(1, x.shape[1]):
@@ -61,7 +61,7 @@ def prefixes_keep_their_values(subject: Subject) -> None:
 
 @torch.no_grad()
 def differences_are_values(subject: Subject) -> None:
-    """f(first k) - f(first k-1) = v_k."""
+    """Check that f(first k) - f(first k-1) = v_k."""
     model, x = subject.model(), subject.instances()
     values = model.added_values(x)
     for k in range(1, x.shape[1] + 1):
@@ -74,7 +74,7 @@ def differences_are_values(subject: Subject) -> None:
 
 @torch.no_grad()
 def later_instances_do_not_matter(subject: Subject) -> None:
-    """Values look back only: other instances later on leave the earlier values as they were."""
+    """Check that values depend on earlier instances only."""
     model, x, other = subject.model(), subject.instances(), subject.instances(seed=1)
     values = model.added_values(x)
     for k in range(1, x.shape[1]):
@@ -87,16 +87,17 @@ def later_instances_do_not_matter(subject: Subject) -> None:
 
 
 @torch.no_grad()
-def empty_sets_are_worth_nothing(subject: Subject) -> None:
-    """An additive network predicts 0 for an empty set, and goes on with the others."""
+def empty_sets_are_worth_the_baseline(subject: Subject) -> None:
+    """Check that an additive network predicts its baseline for an empty set."""
     model, x = subject.model(), subject.instances()
     mask = torch.ones(x.shape[:2], dtype=torch.bool)
     mask[1] = False
     prediction, others = model(x, mask), mask[:, 0]
-    require(not bool(prediction[1].any()), "an empty set in a batch is not predicted as 0")
+    same(prediction[1], model.baseline, "an empty set in a batch is not worth the baseline")
     same(prediction[others], model(x[others]), "an empty set changes the predictions of others")
     nothing = x[:, :0]
-    same(model(nothing), torch.zeros_like(prediction), "a batch of empty sets is not 0")
+    baselines = model.baseline.expand_as(prediction)
+    same(model(nothing), baselines, "a batch of empty sets is not worth the baseline")
     require(
         model.added_values(nothing).shape == (len(x), 0, model.outputs),
         "a batch of empty sets has added values",
@@ -105,12 +106,12 @@ def empty_sets_are_worth_nothing(subject: Subject) -> None:
 
 @torch.no_grad()
 def values_are_differences_of_prefixes(subject: Subject) -> None:
-    """Without additivity, a value is the difference between the predictions of two prefixes."""
+    """Check that values are differences between predictions of prefixes (not additive)."""
     model = subject.model()
     x, mask = subject.ragged()
     values = model.added_values(x, mask)
     for k, size in enumerate(SIZES):
-        before = torch.zeros(1, model.outputs, dtype=torch.float64)
+        before = model.baseline[None]
         for i in range(size):
             now = model(x[k : k + 1, : i + 1])
             same(
@@ -123,12 +124,12 @@ def values_are_differences_of_prefixes(subject: Subject) -> None:
 
 @torch.no_grad()
 def steps_equal_batches(subject: Subject) -> None:
-    """Reading one instance at a time gives what reading all at once gives."""
+    """Check that reading one instance at a time gives the values of the batch."""
     for dtype, tolerance in ((torch.float64, 1e-9), (torch.float32, 1e-5)):
         model = subject.model(dtype=dtype)
         x = subject.instances().to(dtype)
         require(isinstance(model, Stepping), "it has no step and no initial_state")
-        assert isinstance(model, Stepping)  # says the same to the type checker
+        assert isinstance(model, Stepping)  # for the type checker
         state, steps = model.initial_state(len(x)), []
         for instance in x.unbind(1):
             value, state = model.step(instance, state)
@@ -143,10 +144,10 @@ def steps_equal_batches(subject: Subject) -> None:
 
 @torch.no_grad()
 def refuses_other_states(subject: Subject) -> None:
-    """The state of other sets, of another network or precision gets an error for people."""
+    """Check that states of other sets, networks or precisions raise an InputError."""
     model, x = subject.model(), subject.instances()[:, 0]
     require(isinstance(model, Stepping), "it has no step and no initial_state")
-    assert isinstance(model, Stepping)  # says the same to the type checker
+    assert isinstance(model, Stepping)  # for the type checker
     state = model.initial_state(len(x))
     for what, other in (
         ("fewer sets", state[:1]),

@@ -63,10 +63,7 @@ class Worth:
         self.chunk = chunk
         self.passes = 0
         self._pool = np.asarray(sets.instances, dtype=np.float32)
-        # A network that decodes no running state reads every prefix separately.
-        self._rereads = not model.additive and (
-            type(model).predict_prefixes is SetModel.predict_prefixes
-        )
+        self._rereads = model.rereads
 
     def of(self, index: Array, offsets: Array) -> Array:
         """The predictions for sequences of pool rows; the empty sequence is worth 0."""

@@ -15,18 +15,21 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capnets.models.base import Instances, Mask, Prediction, SetModel
+from capnets.models.base import AddedValues, Instances, Mask, Prediction, PrefixModel
 from capnets.nn import masked
 from capnets.nn.encoders import features_read, final_layer
 
 __all__ = ["AttentionNetwork"]
 
+#: Scores this far below the largest count as this far: exp(-600) is still a normal number.
+LOWEST = -600.0
 
-class AttentionNetwork(SetModel):
-    """A weighted mean of the encoded instances, decoded; the order cannot matter."""
+
+class AttentionNetwork(PrefixModel):
+    """Decode a weighted mean of the encoded instances; the order does not matter."""
 
     ordered = False
-    idle = ("scores.2.bias",)  # b: a softmax does not see what is added to all scores
+    idle = ("scores.2.bias",)  # b: a softmax ignores a constant that is added to all scores
 
     def __init__(self, *, encoder: nn.Module, scores: nn.Module, decoder: nn.Sequential) -> None:
         super().__init__(
@@ -41,6 +44,16 @@ class AttentionNetwork(SetModel):
         prediction: Prediction = self.decoder(pooled)
         return prediction
 
+    def predict_prefixes(self, x: Instances) -> AddedValues:
+        # The weighted mean of a prefix is a ratio of running sums: one pass gives all of them. In
+        # float64, weights far below the largest do not vanish.
+        h = self.encoder(x)
+        scores = self.scores(x).double()
+        weights = (scores - scores.amax(1, keepdim=True)).clamp_min(LOWEST).exp()
+        means = (weights * h).cumsum(1) / weights.cumsum(1)
+        predictions: AddedValues = self.decoder(means.to(h.dtype))
+        return predictions
+
     def weights(self, x: Instances, mask: Mask) -> Float[Tensor, "sets size"]:
-        """How much of the weighted mean each instance is; 0 behind the end of a set."""
+        """Return the weight of each instance in the mean; 0 behind the end of a set."""
         return masked.softmax(self.scores(x).squeeze(-1), mask)

@@ -1,15 +1,29 @@
-"""What every set network promises, and what an additive one adds to it.
+"""Base classes of the set networks.
 
-A set network gives a prediction per set. An *additive* one gives one added value per instance, and
-its prediction is their sum: it implements only the values, the sum is written here, once. From this
-follow three identities which `capnets.checks` states for every additive network: the values sum to
-the prediction; the values of a prefix are the prefix of the values; f(first k) - f(first k-1) is
-v_k.
+Every set network predicts one row of labels per set and assigns an *added value* to each instance.
+The added values of a set sum to its prediction minus the *baseline*, the prediction for the empty
+set. A class here is abstract or final: no method that is implemented is overridden.
+
+========================  ============================  =========================================
+derive from               implement                     the class provides
+========================  ============================  =========================================
+`AdditiveModel`           `values`                      prediction = baseline + sum of the values
+`SteppingModel`           `values`, `predict`,          reading one instance at a time
+                          `next_value`, `start`
+`WholeSetModel`           `predict`                     values = differences between prefixes
+`PrefixModel`             `predict`,                    the same, from one pass over all prefixes
+                          `predict_prefixes`
+========================  ============================  =========================================
+
+An additive network satisfies three identities, which `capnets.checks` tests for every network: the
+values sum to the prediction minus the baseline; the values of a prefix are the prefix of the
+values; f(first k) - f(first k-1) = v_k.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float
@@ -20,7 +34,15 @@ from capnets.nn import masked
 from capnets.nn.cells import check_state
 from capnets.nn.encoders import final_layer
 
-__all__ = ["AdditiveModel", "SetModel", "SteppingModel"]
+__all__ = [
+    "AdditiveModel",
+    "PrefixModel",
+    "SetModel",
+    "SteppingModel",
+    "WholeSetModel",
+    "differences",
+    "prefix_by_prefix",
+]
 
 Instances = Float[Tensor, "sets size *features"]
 Mask = Bool[Tensor, "sets size"] | None
@@ -28,9 +50,10 @@ Prediction = Float[Tensor, "sets outputs"]
 Instance = Float[Tensor, "sets *features"]  # one of each set
 AddedValues = Float[Tensor, "sets size outputs"]
 State = Float[Tensor, "sets state"]
-Read = Float[Tensor, "sets size *read"]  # what `inputs` made of the instances
+Read = Float[Tensor, "sets size *read"]  # instances behind `inputs`
+Level = Float[Tensor, " outputs"]  # one number per output
 
-#: How many numbers (instances and pairs of them) the prefixes of one pass may have.
+#: Upper bound on the numbers (instances and pairs of them) in one pass over prefixes.
 PREFIX_NUMBERS = 2**24
 
 
@@ -40,34 +63,39 @@ class SetModel(nn.Module, ABC):
     Parameters
     ----------
     in_features
-        Features of an instance behind `inputs`; None when they are the encoder's own business.
+        Features of an instance behind `inputs`. None if the encoder does not declare them.
     outputs
-        How many labels a set has.
+        Number of labels per set.
 
     Attributes
     ----------
     additive
-        Whether the prediction is by construction the sum of added values.
+        Whether the network predicts the empty set: its prediction is baseline + sum of values.
     ordered
         Whether the order of the instances can change the prediction.
+    rereads
+        Whether added values need one prediction per prefix instead of one pass.
+    probability
+        Whether predictions are probabilities. Labels must then lie in [0, 1], and `unit` stays 1.
     idle
-        Patterns of the names of parameters that cannot change the prediction, such as a bias in
-        front of a softmax; they are there because the published network has and counts them.
+        Name patterns of parameters that cannot change the prediction, such as a bias in front of a
+        softmax. They exist because the published network has and counts them.
+    last
+        Name of the submodule that ends in the prediction; see `final`.
     inputs
-        What an instance passes through first: nothing, standardisation, or a network that reads
-        pictures.
+        First module that an instance passes: identity, standardization or an image network.
     unit
         The amount of label (per output) that the network's own number 1 stands for. Set by `start`;
-        a buffer and not a parameter, so that it is saved with the weights but never trained.
-    decoder
-        What ends in the prediction, where a network has one; see `final`.
+        a buffer, so that it is saved with the weights but never trained.
     """
 
     additive: bool = False
     ordered: bool = True
+    rereads: bool = False
+    probability: bool = False
     idle: tuple[str, ...] = ()
+    last: str = "decoder"
     unit: Tensor
-    decoder: nn.Sequential
 
     def __init__(self, *, in_features: int | None, outputs: int) -> None:
         super().__init__()
@@ -77,64 +105,71 @@ class SetModel(nn.Module, ABC):
 
     @property
     def outputs(self) -> int:
-        """How many labels a set has."""
+        """Number of labels per set."""
         return len(self.unit)
 
     @abstractmethod
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        """The prediction in units, for instances that passed `inputs`."""
+        """Compute predictions in units, for instances that passed `inputs`."""
 
-    @property
-    def final(self) -> nn.Linear:
-        """The layer whose bias decides where training begins: the last of the decoder."""
-        return final_layer(self.decoder)
+    @abstractmethod
+    def values(self, x: Instances) -> AddedValues:
+        """Compute added values in units, for instances that passed `inputs`.
 
-    def forward(self, x: Instances, mask: Mask = None) -> Prediction:
-        """One prediction per set and output."""
-        self.check_some(x, mask)
-        return self.unit * self.predict(self.read(x, mask), mask)
-
-    def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
-        """What each instance adds to those before it: differences of the predictions of prefixes.
-
-        The prediction of no instances counts as 0. Behind the end of a set values are 0.
+        Rows behind the end of a set are ignored; they come after all instances that count.
         """
-        self.check_some(x, mask)
-        prefixes = self.unit * self.predict_prefixes(self.read(x, mask), mask)
-        return masked.blank(prefixes.diff(dim=1, prepend=torch.zeros_like(prefixes[:, :1])), mask)
 
-    def predict_prefixes(self, x: Instances, mask: Mask) -> AddedValues:
-        """The predictions of the first, the first two, … instances.
+    @abstractmethod
+    def empty(self) -> Level:
+        """Return the prediction for the empty set, in units."""
 
-        One batched pass over all prefixes of all sets; several where they are too many for memory.
-        """
-        sets, size = x.shape[:2]
-        prefix = torch.ones(size, size, dtype=torch.bool, device=x.device).tril()
-        at_once = max(1, PREFIX_NUMBERS // (size * (size + x.shape[2:].numel())))
-        predictions = [
-            self.predict(x[rows // size], prefix[rows % size])
-            for rows in torch.split(torch.arange(sets * size, device=x.device), at_once)
-        ]
-        return torch.cat(predictions).view(sets, size, self.outputs)
-
+    @abstractmethod
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
-        """Begin training near the mean.
+        """Initialize the network such that it predicts near the mean label.
 
         Parameters
         ----------
         unit
-            What the network's number 1 shall stand for, per output.
+            The amount of label that the network's number 1 stands for, per output.
         label
-            The mean label, per output.
+            Mean label, per output.
         size
-            The mean number of instances in a set.
+            Mean number of instances in a set.
         """
-        with torch.no_grad():
-            self.unit.copy_(unit)
-            self.final.bias.copy_(label / unit)
+
+    @property
+    def baseline(self) -> Level:
+        """Prediction for the empty set. Added values are counted from here.
+
+        0 unless the network learns a baseline. A network that is not additive cannot read an empty
+        set; its values are counted from 0, too.
+        """
+        return self.unit * self.empty()
+
+    @property
+    def final(self) -> nn.Linear:
+        """Last linear layer. Its bias decides where training begins."""
+        part = getattr(self, self.last)
+        if isinstance(part, SetModel):
+            return part.final
+        return part if isinstance(part, nn.Linear) else final_layer(part)
+
+    def forward(self, x: Instances, mask: Mask = None) -> Prediction:
+        """Return one prediction per set and output; the baseline for an empty set."""
+        x = self._checked(x, mask)
+        if x.shape[1] == 0:  # cells refuse to read nothing
+            return self.baseline.expand(len(x), -1)
+        return self.unit * self.predict(x, mask)
+
+    def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
+        """Return what each instance adds to those before it; 0 behind the end of a set."""
+        x = self._checked(x, mask)
+        if x.shape[1] == 0:
+            return self.unit.new_zeros(len(x), 0, self.outputs)
+        return masked.blank(self.unit * self.values(x), mask)
 
     def read(self, x: Instances, mask: Mask) -> Read:
-        """Check what was given and pass it through `inputs`."""
+        """Check instances and mask, and apply `inputs`."""
         masked.check_mask(x, mask)
         x = self.inputs(x)
         if self.in_features is not None and (x.ndim != 3 or x.shape[2] != self.in_features):
@@ -144,57 +179,69 @@ class SetModel(nn.Module, ABC):
             )
         return x
 
+    def check_labels(self, y: Tensor) -> None:
+        """Raise if the network cannot predict such labels."""
+        if self.probability and not bool(((y >= 0) & (y <= 1)).all()):
+            wrong = y[(y < 0) | (y > 1) | y.isnan()].flatten()[0]
+            raise InputError(
+                f"label {float(wrong):g} is outside [0, 1], but this network predicts "
+                "probabilities: use another aggregation, or rescale the labels"
+            )
+
     def check_some(self, x: Instances, mask: Mask) -> None:
-        """Refuse an empty set: only an additive network knows what nothing is worth."""
+        """Refuse empty sets, which only an additive network can predict."""
         empty = x.shape[1] == 0 or (mask is not None and not bool(mask[:, 0].all()))
         if empty and not torch.onnx.is_in_onnx_export():
             raise InputError(
                 f"{type(self).__name__} cannot predict a set without instances; remove empty sets, "
-                "or use a capacity network, for which an empty set is worth 0"
+                "or use a capacity network, which predicts its baseline for an empty set"
             )
+
+    def _checked(self, x: Instances, mask: Mask) -> Read:
+        if not self.additive:
+            self.check_some(x, mask)
+        return self.read(x, mask)
+
+    @torch.no_grad()
+    def _start_at(self, unit: Tensor, bias: Tensor) -> None:
+        self.unit.copy_(unit)
+        self.final.bias.copy_(bias)
 
 
 class AdditiveModel(SetModel):
-    """A network whose prediction is the sum of its added values."""
+    """A network whose prediction is the sum of its added values; the empty set is worth 0."""
 
     additive = True
-
-    @abstractmethod
-    def values(self, x: Instances) -> AddedValues:
-        """The added values in units; what stands behind the end of a set is not used."""
-
-    def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
-        """What each instance adds to those before it; 0 behind the end of a set."""
-        x = self.read(x, mask)
-        if x.shape[1] == 0:  # cells refuse to read nothing
-            return self.unit.new_zeros(len(x), 0, self.outputs)
-        return masked.blank(self.unit * self.values(x), mask)
-
-    def forward(self, x: Instances, mask: Mask = None) -> Prediction:
-        """The sum of the added values; 0 for an empty set."""
-        return self.added_values(x, mask).sum(1)
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
         return masked.total(self.values(x), mask)
 
+    def empty(self) -> Level:
+        return torch.zeros_like(self.unit)
 
-class SteppingModel(AdditiveModel):
+    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
+        """Start with every value at the mean label divided by the mean size."""
+        self._start_at(unit, label / unit / size)
+
+
+class SteppingModel(SetModel):
     """An additive network that can also read a set one instance at a time.
 
     Attributes
     ----------
     state_features
-        How many numbers it remembers between two instances; they begin at 0.
+        Numbers remembered between two instances; they begin at 0.
     """
 
+    additive = True
     state_features: int
 
     def initial_state(self, sets: int = 1) -> State:
-        """The state before the first instance."""
+        """Return the state before the first instance."""
         return self.unit.new_zeros(sets, self.state_features)
 
     def step(self, x: Instance, state: Tensor) -> tuple[Prediction, State]:
-        """One instance per set in; its added value and the new state out."""
+        """Read one instance per set; return its added value and the new state."""
         read = self.read(x[:, None], None)
         check_state(state, read, features=self.state_features)
         value, after = self.next_value(read, state)
@@ -202,4 +249,48 @@ class SteppingModel(AdditiveModel):
 
     @abstractmethod
     def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
-        """The same in units, for one instance per set that passed `inputs`."""
+        """Compute the same in units, for one instance per set that passed `inputs`."""
+
+
+class PrefixModel(SetModel):
+    """A network whose added values are differences between the predictions of prefixes."""
+
+    @abstractmethod
+    def predict_prefixes(self, x: Instances) -> AddedValues:
+        """Compute the predictions of the first, the first two, … instances, in units."""
+
+    def values(self, x: Instances) -> AddedValues:
+        return differences(self.predict_prefixes(x), self.empty())
+
+    def empty(self) -> Level:
+        return torch.zeros_like(self.unit)
+
+    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
+        """Start at the mean label, whatever the size of a set."""
+        self._start_at(unit, label / unit)
+
+
+class WholeSetModel(PrefixModel):
+    """A network that reads a set as a whole: one prediction per prefix gives its added values."""
+
+    rereads = True
+
+    def predict_prefixes(self, x: Instances) -> AddedValues:
+        return prefix_by_prefix(self.predict, x)
+
+
+def differences(prefixes: AddedValues, empty: Level) -> AddedValues:
+    """Return how much each prediction differs from the one before it, the first from `empty`."""
+    return prefixes.diff(dim=1, prepend=empty.expand_as(prefixes[:, :1]))
+
+
+def prefix_by_prefix(predict: Callable[[Instances, Mask], Prediction], x: Instances) -> AddedValues:
+    """Predict all prefixes of all sets in one batch, or in several if memory requires it."""
+    sets, size = x.shape[:2]
+    prefix = torch.ones(size, size, dtype=torch.bool, device=x.device).tril()
+    at_once = max(1, PREFIX_NUMBERS // (size * (size + x.shape[2:].numel())))
+    predictions = [
+        predict(x[rows // size], prefix[rows % size])
+        for rows in torch.split(torch.arange(sets * size, device=x.device), at_once)
+    ]
+    return torch.cat(predictions).view(sets, size, -1)

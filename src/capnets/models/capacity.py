@@ -20,10 +20,13 @@ from capnets.errors import unknown
 from capnets.models.base import (
     AddedValues,
     Instances,
+    Level,
+    Mask,
     Prediction,
     State,
     SteppingModel,
 )
+from capnets.nn import masked
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import features_read, final_layer
 from capnets.nn.fused import through
@@ -96,8 +99,13 @@ class CapacityNetwork(SteppingModel):
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
         """Begin with every value at the mean label divided by the mean size."""
         self.cell.start(size=size)
-        value = INVERSES[self.activation](label / unit / size)
-        super().start(unit=unit, label=value * unit, size=size)
+        self._start_at(unit, INVERSES[self.activation](label / unit / size))
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        return masked.total(self.values(x), mask)
+
+    def empty(self) -> Level:
+        return torch.zeros_like(self.unit)
 
 
 def _inverse_softplus(v: Tensor) -> Tensor:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from torch import nn
 
-from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
+from capnets.models.base import AddedValues, Instances, Mask, Prediction, PrefixModel
 from capnets.nn import masked
 from capnets.nn.encoders import features_read, final_layer
 
 __all__ = ["DeepSet"]
 
 
-class DeepSet(SetModel):
+class DeepSet(PrefixModel):
     """Sum the encoded instances, decode the sum; the order cannot matter."""
 
     ordered = False
@@ -30,7 +30,7 @@ class DeepSet(SetModel):
         prediction: Prediction = self.decoder(masked.total(self.encoder(x), mask))
         return prediction
 
-    def predict_prefixes(self, x: Instances, mask: Mask) -> AddedValues:
+    def predict_prefixes(self, x: Instances) -> AddedValues:
         # Sums of prefixes are running sums: one pass gives all of them.
         predictions: AddedValues = self.decoder(self.encoder(x).cumsum(1))
         return predictions

@@ -1,8 +1,9 @@
-r"""Several networks as one.
+r"""Average several networks.
 
 .. math:: v_i = \tfrac1m (v_i^{(1)} + … + v_i^{(m)}), \qquad Y = \tfrac1m (Y^{(1)} + … + Y^{(m)})
 
-A mean of additive networks is additive: what is gained in accuracy is not lost in explanation.
+A mean of additive networks is additive, so an ensemble keeps exact added values. Its baseline is
+the mean of the baselines.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from capnets.errors import InputError
 from capnets.models.base import (
     AddedValues,
     Instances,
+    Level,
     Mask,
     Prediction,
     SetModel,
@@ -28,7 +30,7 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(SetModel):
-    """The mean of networks that were trained each on its own (see `capnets.training.ensemble`).
+    """Average networks that were trained separately (see `capnets.training.ensemble`).
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ class Ensemble(SetModel):
             raise InputError("an ensemble needs at least one member")
         first = members[0]
         for name in ("in_features", "outputs"):
-            sizes = {getattr(m, name) for m in members} - {None}  # None: it is not said
+            sizes = {getattr(m, name) for m in members} - {None}  # None: not declared
             if len(sizes) > 1:
                 raise InputError(
                     f"the members of an ensemble must have the same {name}, not "
@@ -60,52 +62,59 @@ class Ensemble(SetModel):
 
     @property
     def each(self) -> list[SetModel]:
-        """The members, as what they are."""
+        """Members, typed as set networks."""
         return [m for m in self.members if isinstance(m, SetModel)]
 
     @property
     def unit(self) -> Tensor:  # type: ignore[override]
-        """The mean of the members' units; what is saved under this name is not used."""
+        """Mean of the members' units; the saved buffer of this name is not used."""
         return torch.stack([m.unit for m in self.each]).mean(0)
 
     @property
     def additive(self) -> bool:  # type: ignore[override]
-        """Whether all members are."""
+        """Whether all members are additive."""
         return all(m.additive for m in self.each)
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether any member is."""
+        """Whether the order matters to any member."""
         return any(m.ordered for m in self.each)
 
     @property
     def idle(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What is idle in the members."""
+        """Patterns of the members' idle parameters."""
         return tuple(f"members.{k}.{name}" for k, m in enumerate(self.each) for name in m.idle)
 
-    def forward(self, x: Instances, mask: Mask = None) -> Prediction:
-        """The mean prediction."""
-        return torch.stack([m(x, mask) for m in self.each]).mean(0)
+    @property
+    def rereads(self) -> bool:  # type: ignore[override]
+        """Whether any member reads every prefix separately."""
+        return any(m.rereads for m in self.each)
 
-    def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
-        """The mean added values."""
-        return torch.stack([m.added_values(x, mask) for m in self.each]).mean(0)
+    @property
+    def probability(self) -> bool:  # type: ignore[override]
+        """Whether any member predicts probabilities."""
+        return any(m.probability for m in self.each)
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        prediction: Prediction = self(x, mask) / self.unit
-        return prediction
+        return torch.stack([m(x, mask) for m in self.each]).mean(0) / self.unit
+
+    def values(self, x: Instances) -> AddedValues:
+        return torch.stack([m.added_values(x) for m in self.each]).mean(0) / self.unit
+
+    def empty(self) -> Level:
+        return torch.stack([m.baseline for m in self.each]).mean(0) / self.unit
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
-        """Let every member begin near the mean."""
+        """Start every member."""
         for member in self.each:
             member.start(unit=unit, label=label, size=size)
 
     def initial_state(self, sets: int = 1) -> State:
-        """The members' states before the first instance, side by side (capacity networks only)."""
+        """Return the members' initial states, concatenated (capacity networks only)."""
         return torch.cat([m.initial_state(sets) for m in self._stepping()], dim=1)
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Prediction, State]:
-        """One instance per set in; its mean added value and the new states out."""
+        """Read one instance per set; return its mean added value and the new states."""
         members = self._stepping()
         sizes = [m.state_features for m in members]
         check_state(state, x, features=sum(sizes))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from capnets.models.base import AddedValues, Instances, Mask, Prediction, SetModel
+from capnets.models.base import AddedValues, Instances, Mask, Prediction, PrefixModel
 from capnets.nn import masked
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import features_read, final_layer
@@ -18,7 +18,7 @@ from capnets.nn.fused import through
 __all__ = ["RecurrentNetwork"]
 
 
-class RecurrentNetwork(SetModel):
+class RecurrentNetwork(PrefixModel):
     """An encoder, a cell, and a decoder of the state after the last instance."""
 
     def __init__(self, *, encoder: nn.Module, cell: Cell, decoder: nn.Sequential) -> None:
@@ -34,6 +34,6 @@ class RecurrentNetwork(SetModel):
         prediction: Prediction = self.decoder(masked.last(z, mask))
         return prediction
 
-    def predict_prefixes(self, x: Instances, mask: Mask) -> AddedValues:
+    def predict_prefixes(self, x: Instances) -> AddedValues:
         # The state after k instances is the last state of the first k: one pass gives all prefixes.
         return through(x, self.encoder, self.cell, self.decoder)

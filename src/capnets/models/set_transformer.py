@@ -11,16 +11,17 @@ from __future__ import annotations
 from torch import nn
 
 from capnets.errors import InputError
-from capnets.models.base import Instances, Mask, Prediction, SetModel
+from capnets.models.base import Instances, Mask, Prediction, WholeSetModel
 from capnets.nn.attention import ISAB, PMA, SAB
 
 __all__ = ["SetTransformer"]
 
 
-class SetTransformer(SetModel):
+class SetTransformer(WholeSetModel):
     """Instances look at each other, then one seed looks at all; the order cannot matter."""
 
     ordered = False
+    last = "output"
     # A bias of the keys adds the same to all scores, which a softmax does not see; and behind the
     # pooling there is one element only, which gets all the attention whatever its key.
     idle = ("*.key.bias", "after.*.key.weight")
@@ -50,7 +51,3 @@ class SetTransformer(SetModel):
             x = block(x, mask)
         prediction: Prediction = self.output(self.after(self.pool(x, mask)).squeeze(1))
         return prediction
-
-    @property
-    def final(self) -> nn.Linear:
-        return self.output

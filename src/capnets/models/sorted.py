@@ -1,21 +1,29 @@
-r"""Any network, reading the instances of a set in an order of their own.
+r"""Sort the instances of a set before a network reads them.
 
 .. math:: Y = f(x_{\pi(1)}, …, x_{\pi(n)}), \qquad g(x_{\pi(1)}) \le … \le g(x_{\pi(n)})
 
-A set has one order by the score :math:`g` however it is given, so that the prediction depends on
-the set alone. It is no longer the sum of values in the order given: an instance that comes later
-may be read earlier. What an instance adds is the difference between the predictions of two
-prefixes, as for any network that is not additive.
+The score :math:`g` determines the order, so the prediction depends on the set alone. It is no
+longer additive in the order given, because an instance that comes later may be read earlier. Added
+values are differences between the predictions of prefixes, as for any network that is not additive.
 """
 
 from __future__ import annotations
 
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from capnets.errors import InputError
-from capnets.models.base import Instances, Mask, Prediction, SetModel
+from capnets.models.base import (
+    AddedValues,
+    Instances,
+    Level,
+    Mask,
+    Prediction,
+    SetModel,
+    differences,
+    prefix_by_prefix,
+)
 from capnets.nn.derivatives import are_transformed
 
 __all__ = ["BY_WORTH", "SortedNetwork"]
@@ -26,17 +34,16 @@ BY_WORTH = "worth"
 
 
 class SortedNetwork(SetModel):
-    """A network that sorts instances before it reads them.
+    """Sort instances and pass them to a network.
 
     Parameters
     ----------
     network
-        What reads them.
+        The network that reads the sorted instances.
     by
-        The number of a feature, smallest first, or `worth`: what the network predicts for the
-        instance alone, largest first, a score that is learned with everything else. Instances with
-        the same score are sorted by all their features, the first one first: which of two equal
-        instances is which cannot matter.
+        Index of a feature (ascending), or `worth`: the network's prediction for the instance alone
+        (descending), a score that is learned with the network. Ties are broken by all features,
+        first to last, so that only identical instances are interchangeable.
 
     Examples
     --------
@@ -48,6 +55,8 @@ class SortedNetwork(SetModel):
     """
 
     ordered = False
+    rereads = True
+    last = "network"
 
     def __init__(self, network: SetModel, *, by: str | int) -> None:
         super().__init__(in_features=network.in_features, outputs=network.outputs)
@@ -60,15 +69,18 @@ class SortedNetwork(SetModel):
         self.network = network
         self.by = by
 
-    @property
-    def final(self) -> nn.Linear:
-        """That of the network."""
-        return self.network.final
+        self.probability = network.probability
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
-        """As the network does."""
+        """Start the network."""
         self.network.start(unit=unit, label=label, size=size)
-        self.unit.copy_(unit)
+        self.unit.copy_(self.network.unit)
+
+    def empty(self) -> Level:
+        return self.network.empty()
+
+    def values(self, x: Instances) -> AddedValues:
+        return differences(prefix_by_prefix(self.predict, x), self.empty())
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
         sets = torch.arange(len(x), device=x.device)[:, None]
@@ -76,22 +88,22 @@ class SortedNetwork(SetModel):
 
     @torch.no_grad()
     def reading(self, x: Instances, mask: Mask) -> Order:
-        """The order in which instances are read."""
+        """Return the order in which instances are read."""
         scores = self.scores(x)
         if mask is not None:
             scores = scores.masked_fill(~mask, torch.inf)  # padding stays behind
-        if are_transformed():  # then no branch may depend on what is in a set
+        if are_transformed():  # no branch may depend on the data then
             return _by_all(scores, x)
         ascending, order = scores.sort(dim=1, stable=True)
         ties = ascending[:, 1:] == ascending[:, :-1]
         tied = (ties if mask is None else ties & mask[:, 1:]).any(1)
-        if bool(tied.any()):  # hardly ever where features are measured
+        if bool(tied.any()):  # rare if features are measured
             order[tied] = _by_all(scores[tied], x[tied])
         return order
 
-    @torch.no_grad()  # an order has no slope
+    @torch.no_grad()
     def scores(self, x: Instances) -> Tensor:
-        """One number per instance; the smallest is read first."""
+        """Return one number per instance; the smallest is read first."""
         if isinstance(self.by, int):
             return x[..., self.by]
         alone = self.network.predict(x.flatten(0, 1)[:, None], None)
@@ -99,7 +111,7 @@ class SortedNetwork(SetModel):
 
 
 def _by_all(scores: Tensor, x: Instances) -> Order:
-    """By scores; where they are equal by the first feature, and so on until the last."""
+    """Sort by scores, then by the first feature, and so on to the last."""
     keys = [scores, *x.flatten(2).unbind(2)]
     order = keys.pop().argsort(dim=1, stable=True)
     for key in reversed(keys):

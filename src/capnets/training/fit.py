@@ -150,7 +150,7 @@ def fit(
                 x = x.to(model.unit.dtype)
                 if priors:
                     values = network.added_values(x, mask)
-                    prediction = values.sum(1)
+                    prediction = values.sum(1) + model.baseline
                 elif fabric.world_size > 1:  # processes must agree on how often a network is called
                     prediction = network(x, mask)
                 else:
