@@ -289,8 +289,9 @@ def prefix_by_prefix(predict: Callable[[Instances, Mask], Prediction], x: Instan
     sets, size = x.shape[:2]
     prefix = torch.ones(size, size, dtype=torch.bool, device=x.device).tril()
     at_once = max(1, PREFIX_NUMBERS // (size * (size + x.shape[2:].numel())))
-    predictions = [
+    parts = [
         predict(x[rows // size], prefix[rows % size])
         for rows in torch.split(torch.arange(sets * size, device=x.device), at_once)
     ]
-    return torch.cat(predictions).view(sets, size, -1)
+    predictions = torch.cat(parts)
+    return predictions.view(sets, size, predictions.shape[1])
