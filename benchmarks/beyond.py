@@ -1,4 +1,4 @@
-"""The tables and figures of docs/beyond-the-paper.md and README.md, from the records there are.
+"""Fill the tables and figures of docs/findings/beyond-the-paper.md and README.md from records.
 
     python benchmarks/beyond.py [--check]
 
@@ -32,7 +32,7 @@ from capnets.paper.results import Results
 from capnets.paper.scales import RECIPES
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "beyond-the-paper.md"
+PAGE = ROOT / "docs" / "findings" / "beyond-the-paper.md"
 TASKS = {
     "UC": "unique-count", "US": "unique-sum", "WTri": "weighted-triangular",
     "US+S": "unique-sum-synergy", "TriC": "triangular-count",

@@ -75,7 +75,7 @@ def _rehearsal(summary: Summary) -> list[str]:
         f"Rehearsal: sets with an error far above the mean (more than {times} times) are read "
         "again in the next epoch. Under the shared protocol this also learns wrong labels, which "
         "count like any others there; it favours networks that can tell single images apart; and "
-        "on images never seen it costs some per cent up to a fifth (docs/held-out.md)."
+        "on images never seen it costs some per cent up to a fifth (docs/findings/held-out.md)."
     ]
 
 
