@@ -257,6 +257,6 @@ def _column(source: Source, column: str, rows: Array) -> tuple[str, ...]:
     if column not in source.names:
         raise unknown("column", column, source.names)
     texts: list[Any] = []
-    for batch in source.naming([column]).batches([column]):
+    for batch in source.with_text([column]).batches([column]):
         texts += batch.column(0).to_pylist()
     return tuple("" if texts[r] is None else str(texts[r]) for r in rows)

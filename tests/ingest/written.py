@@ -20,4 +20,6 @@ def write(frame, path):
             frame.to_csv(path, index=False, sep="\t")
         case ".feather":
             pyarrow.feather.write_feather(table, path)
+        case ".arrow":
+            pyarrow.feather.write_feather(table, path, compression="uncompressed")
     return path

@@ -62,12 +62,12 @@ class Sentences(Source):
         fields += [pa.field(ROW, pa.int64())] if self.documents else []
         self.schema = pa.schema(fields, metadata=source.schema.metadata)
 
-    def naming(self, columns: Collection[str]) -> Sentences:
+    def with_text(self, columns: Collection[str]) -> Sentences:
         """The same sentences, with these columns of the table as they are written."""
-        return Sentences(self.source.naming(columns), self.columns)
+        return Sentences(self.source.with_text(columns), self.columns)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches with the given columns; sentences become vectors only if asked for."""
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        # Sentences become vectors only if a vector column is asked for.
         own = [name for name in columns if name in self.source.names and name != self.text]
         row = 0
         for batch in self.source.batches([*own, self.text]):

@@ -51,7 +51,7 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
         if name not in categories and not _is_number(types[name]):
             raise _not_a_number(source, name)
     numbers = [n for n in chosen if n not in categories and _is_wide(types[n])]
-    seen, ranges = _look_through(source.naming(categories), categories, numbers)
+    seen, ranges = _look_through(source.with_text(categories), categories, numbers)
     features = tuple(
         Feature(n, categories=seen[n])
         if n in seen

@@ -81,7 +81,7 @@ def read_table(
     source = open_source(table)
     schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
     learning = schema is not columns
-    source = source.naming([*_names(schema, classify=classify), *_long_order(schema, source)])
+    source = source.with_text([*_names(schema, classify=classify), *_long_order(schema, source)])
     if folder is not None and (Path(folder) / "sets.json").exists() and not force:
         raise InputError(f"{folder} already holds sets; choose another folder, or replace it")
     encoder = Encoder(schema, source)

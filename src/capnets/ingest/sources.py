@@ -1,6 +1,8 @@
-"""Tables as streams of Arrow batches, whatever they are stored as.
+"""Read tables as streams of Arrow record batches.
 
-Parquet is read row group by row group, CSV block by block: no file is ever held as a whole.
+Parquet is read row group by row group and CSV block by block, so no file is held as a whole. Every
+batch is validated before it is used: Arrow trusts the offsets in its buffers, and one flipped bit
+in a file can otherwise end the process.
 """
 
 from __future__ import annotations
@@ -9,38 +11,39 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 from capnets.errors import InputError
 
-__all__ = ["FORMATS", "Source", "open_source"]
+__all__ = ["FORMATS", "Source", "open_source", "reading"]
 
-#: Rows that are in memory at once.
+#: Maximum number of rows of a batch.
 ROWS = 65536
-#: How text files write that a number is missing. Where names belong only an empty field is a gap.
+#: Spellings of a missing number in text files. In columns of names only an empty field is missing.
 GAPS = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
 )  # fmt: skip
-#: Bytes of a CSV file that are in memory at once.
+#: Bytes of a CSV file that are held in memory at once.
 BLOCK = 2**23
 
 
 class Source(ABC):
-    """A table with a name (for messages), a schema, and batches of rows.
+    """A table with a name, a schema, and batches of rows.
 
     Attributes
     ----------
     name
-        What messages call the table.
+        Name of the table in messages.
     schema
-        Arrow's names and types of the columns.
+        Arrow schema of the columns.
     rows
-        How many rows there are, or None where only reading to the end would tell.
+        Number of rows, or None if only reading to the end would tell.
     untyped
-        Whether the table is stored as text, so that types are guesses.
+        Whether the table is stored as text, so that column types are guesses.
     """
 
     name: str
@@ -50,7 +53,7 @@ class Source(ABC):
 
     @property
     def names(self) -> list[str]:
-        """The columns; one that is there twice is an error."""
+        """The column names; a duplicate is an error."""
         names = list(self.schema.names)
         for name in names:
             if names.count(name) > 1:
@@ -59,21 +62,52 @@ class Source(ABC):
 
     @property
     def index(self) -> list[str]:
-        """The columns that were the index of a frame, and say nothing about an instance."""
-        stored = json.loads((self.schema.metadata or {}).get(b"pandas", b"{}"))
-        return [name for name in stored.get("index_columns", ()) if isinstance(name, str)]
+        """The columns that were the index of a stored frame; they say nothing about an instance."""
+        try:
+            stored = json.loads((self.schema.metadata or {}).get(b"pandas", b"{}"))
+            return [name for name in stored["index_columns"] if isinstance(name, str)]
+        except (ValueError, TypeError, KeyError):  # no metadata of pandas, or damaged
+            return []
 
-    def naming(self, columns: Collection[str]) -> Source:
-        """The same table, with these columns as they are written where types are guesses.
+    def with_text(self, columns: Collection[str]) -> Source:
+        """Return the same table with these columns as written, where column types are guesses.
 
-        What names something must not pass through a number: 0001 is not 1, and of two large whole
-        numbers a fraction may keep one.
+        Names must not pass through a number: 0001 is not 1, and two large integers may become the
+        same float.
         """
         return self
 
-    @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches with the given columns, in the order of the rows."""
+        """Yield validated record batches with the given columns, in the order of the rows."""
+        with reading(self.name):
+            for batch in self._batches(columns):
+                batch.validate(full=True)
+                yield batch
+
+    @abstractmethod
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches as they are stored."""
+
+
+@contextmanager
+def reading(name: str, kind: str = "") -> Iterator[None]:
+    """Turn the errors of libraries that read a damaged file into an `InputError` with its name."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: there is no such file") from error
+    except MemoryError as error:
+        raise InputError(
+            f"{name} cannot be read: it claims to hold more than fits into memory; "
+            "it may be damaged. Write it again, or read it on a larger machine."
+        ) from error
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+        kind = kind and f" as {kind}"
+        raise InputError(f"{name} cannot be read{kind}: {_first_line(error)}") from error
 
 
 class _Table(Source):
@@ -81,7 +115,7 @@ class _Table(Source):
         self.table, self.name = table, name
         self.schema, self.rows = table.schema, table.num_rows
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
         yield from self.table.select(list(columns)).to_batches(max_chunksize=ROWS)
 
 
@@ -89,12 +123,12 @@ class _Parquet(Source):
     def __init__(self, path: Path) -> None:
         import pyarrow.parquet as pq
 
-        # Without these two, a whole row group is read ahead.
+        # The defaults read a whole row group ahead.
         self.file = pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
         self.name, self.schema = str(path), self.file.schema_arrow
         self.rows = self.file.metadata.num_rows
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
         yield from self.file.iter_batches(ROWS, columns=list(columns), use_threads=False)
 
 
@@ -106,7 +140,7 @@ class _Feather(Source):
         self.file = pa.ipc.open_file(pa.memory_map(str(path)))
         self.schema = self.file.schema
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
         for number in range(self.file.num_record_batches):
             batch = self.file.get_batch(number).select(list(columns))
             for start in range(0, len(batch), ROWS):
@@ -122,15 +156,16 @@ class _Csv(Source):
         self.path, self.name = path, str(path)
         self.booleans: dict[str, bool] = {}
         first = self._open({}).schema
-        # The first block decides the types; a whole number there may be a fraction further down.
+        # The first block decides the types; an integer there may be a fraction further down.
         types = [pa.float64() if pa.types.is_integer(t) else t for t in first.types]
         self.schema = pa.schema(list(zip(first.names, types, strict=True)))
 
     @property
     def index(self) -> list[str]:
-        return [""]  # the heading that pandas and R give to row names
+        """The heading that pandas and R give to row names."""
+        return [""]
 
-    def naming(self, columns: Collection[str]) -> Source:
+    def with_text(self, columns: Collection[str]) -> Source:
         import pyarrow as pa
 
         named = copy(self)
@@ -143,7 +178,7 @@ class _Csv(Source):
         return named
 
     def _is_boolean(self, field: Any) -> bool:
-        """Whether a column has Booleans to its end; two spellings of one are the same."""
+        """Return whether a column is Boolean to its end; spellings of one value are the same."""
         import pyarrow as pa
 
         if pa.types.is_boolean(field.type) and field.name not in self.booleans:
@@ -168,14 +203,14 @@ class _Csv(Source):
             ),
         )
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
         types = dict(zip(self.schema.names, self.schema.types, strict=True))
         try:
             for batch in self._open({n: types[n] for n in columns}, columns):
                 yield _without_empty(batch)
-        except pa.ArrowException as error:
+        except pa.ArrowInvalid as error:
             reason = re.sub(
                 r"CSV column #(\d+)",
                 lambda m: f"column {self.schema.names[int(m[1])]!r}",
@@ -191,7 +226,7 @@ FORMATS: dict[str, Callable[[Path], Source]] = {
 
 
 def open_source(table: Any) -> Source:
-    """A file (Parquet, CSV, TSV, Feather), a pandas frame or an Arrow table as batches."""
+    """Open a file (Parquet, CSV, TSV, Feather), a pandas frame or an Arrow table."""
     import pyarrow as pa
 
     if isinstance(table, Source):
@@ -209,12 +244,10 @@ def open_source(table: Any) -> Source:
             else f" (and sets from .npz), not {suffix or 'this'}"
         )
         raise InputError(f"{path}: tables are read from {', '.join(FORMATS)}{other}")
-    try:
-        return FORMATS[suffix](path)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file") from error
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read as {suffix[1:]}: {_first_line(error)}") from error
+    with reading(str(path), suffix[1:]):
+        source = FORMATS[suffix](path)
+        _ = source.names, str(source.schema)  # names that are not UTF-8 raise here
+    return source
 
 
 def _frame(frame: Any) -> Source:
@@ -234,7 +267,7 @@ def _frame(frame: Any) -> Source:
 
 
 def _without_empty(batch: Any) -> Any:
-    """The same rows; text that is empty is missing."""
+    """Return the batch with empty text as missing values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -249,4 +282,4 @@ def _without_empty(batch: Any) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,97 @@
+"""Damaged files raise an error that names the file; they never end the process."""
+
+import json
+import multiprocessing
+import resource
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from ingest.written import write
+
+from capnets.errors import InputError
+from capnets.ingest import Columns, read_table
+
+COLUMNS = Columns(set="basket", target="worth", categories=("colour", "kind", "basket2"))
+MUTANTS = 300
+
+
+def mutants(content, count, *, seed=0):
+    """Copies with up to four bytes changed, cut off, or exchanged for random ones."""
+    generator = np.random.default_rng(seed)
+    for _ in range(count):
+        bytes_ = bytearray(content)
+        for _ in range(generator.integers(1, 5)):
+            bytes_[generator.integers(len(bytes_))] ^= 1 << int(generator.integers(8))
+        if generator.random() < 0.1:
+            del bytes_[int(generator.integers(len(bytes_))) :]
+        yield bytes(bytes_)
+
+
+def read_all(path, contents, log):
+    """Read each content in a process of its own, with 8 GB of address space; log what happened."""
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+    signal.alarm(100)
+    with log.open("w", buffering=1) as lines:
+        for content in contents:
+            path.write_bytes(content)
+            try:
+                read_table(path, COLUMNS)
+                outcome = "read"
+            except InputError as error:
+                outcome = "refused" if str(path) in str(error) else f"without its name: {error}"
+            except BaseException as error:
+                outcome = f"{type(error).__name__}: {error}"
+            print(outcome, file=lines)
+
+
+@pytest.mark.parametrize("suffix", [".feather", ".arrow", ".parquet", ".tsv"])
+def test_no_mutant_crashes_or_raises_anything_else(frame, tmp_path, suffix):
+    frame["basket2"] = frame["basket"].astype("category")
+    path = write(frame, tmp_path / f"t{suffix}")
+    contents = list(mutants(path.read_bytes(), MUTANTS))
+    log = tmp_path / "log"
+    process = multiprocessing.get_context("fork").Process(
+        target=read_all, args=(path, contents, log)
+    )
+    process.start()
+    process.join(120)
+    outcomes = log.read_text().splitlines()
+    assert process.exitcode == 0, f"ended by {process.exitcode} at mutant {len(outcomes)}"
+    assert len(outcomes) == MUTANTS
+    assert set(outcomes) <= {"read", "refused"}
+    assert outcomes.count("refused") > 20
+
+
+def test_arrow_tables_with_wrong_offsets(frame):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    offsets = pa.py_buffer(np.array([0, 2, -(2**30), *range(38)], np.int32))
+    broken = pa.StringArray.from_buffers(40, offsets, pa.py_buffer(b"b0" * 40))
+    table = table.set_column(0, "basket", pa.chunked_array([broken]))
+    with pytest.raises(InputError, match="the table cannot be read.*offset"):
+        read_table(table, Columns(set="basket", target="worth", features=("x*",)))
+
+
+@pytest.mark.parametrize("metadata", [b"{", b"[]", b'"index_columns"', b"\xff", b"null"])
+@pytest.mark.parametrize("suffix", [".feather", ".parquet"])
+def test_damaged_metadata_of_pandas_is_ignored(frame, tmp_path, suffix, metadata):
+    table = pa.Table.from_pandas(frame.drop(columns="colour"), preserve_index=False)
+    table = table.replace_schema_metadata({b"pandas": metadata})
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        pa.feather.write_feather(table, path)
+    columns = Columns(set="basket", target="worth", features=("x*",))
+    assert len(read_table(path, columns).sets) == 8
+
+
+def test_the_index_of_a_stored_frame_is_no_feature(frame, tmp_path):
+    table = pa.Table.from_pandas(frame[["basket", "x1", "worth"]].assign(row=range(40)))
+    stored = json.dumps({"index_columns": ["row", {"kind": "range"}]}).encode()
+    pa.feather.write_feather(
+        table.replace_schema_metadata({b"pandas": stored}), tmp_path / "t.feather"
+    )
+    table = read_table(tmp_path / "t.feather", Columns(set="basket", target="worth"))
+    assert table.schema.feature_names == ("x1",)
