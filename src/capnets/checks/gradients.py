@@ -11,6 +11,7 @@ from torch import Tensor
 
 from capnets.checks.subject import Subject, require, same
 from capnets.models.base import SetModel
+from capnets.nn.random import draw_from
 
 __all__ = ["gradients_reach_every_parameter", "padding_has_no_gradient"]
 
@@ -74,8 +75,7 @@ def _reaches_instances_only(
 def _gradients(model: SetModel, x: Tensor, mask: Tensor) -> Gradients:
     model.train()  # as it is in training, where a network may take another path
     names, parameters = zip(*model.named_parameters(), strict=True)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)  # a network with dropout shall drop the same twice
+    with draw_from(0):  # a network with dropout shall drop the same twice
         error = (model(x, mask) - 1).pow(2).sum()
     gradients = torch.autograd.grad(error, parameters, allow_unused=True)
     return dict(zip(names, gradients, strict=True))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from capnets.errors import InputError
 from capnets.models.base import SetModel
+from capnets.nn.random import draw_from
 
 __all__ = ["CheckError", "Make", "Subject", "difference", "refused", "require", "same"]
 
@@ -55,8 +56,7 @@ class Subject:
 
     def model(self, seed: int = 0, dtype: torch.dtype = torch.float64) -> SetModel:
         """The network with the start weights of a seed; in double precision, to be strict."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with draw_from(seed):
             return self.make().to(dtype).eval()
 
     def models(self, starts: int = STARTS) -> Iterator[SetModel]:

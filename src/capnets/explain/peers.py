@@ -15,6 +15,7 @@ from capnets.explain.bridges import missing, presence_function
 from capnets.explain.explanation import Explanation
 from capnets.models.attention import AttentionNetwork
 from capnets.models.base import SetModel
+from capnets.nn.random import draw_from
 from capnets.sets import Sets
 from capnets.sets.batch import batches
 from capnets.sets.orders import Orders
@@ -42,8 +43,7 @@ def captum_shapley(
         raise InputError("captum needs sets of equal size")
     began = time.perf_counter()
     parts, predictions = [], []
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with draw_from(seed):
         for batch in batches(sets, size=size):
             function = presence_function(model, batch.x, output=output)
             present = torch.ones(batch.x.shape[:2])

@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import nn
 
 from capnets.errors import InputError, unknown
@@ -27,6 +27,7 @@ from capnets.models.sorted import SortedNetwork
 from capnets.nn import encoders
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
+from capnets.nn.random import draw_from
 from capnets.records import Record
 
 __all__ = [
@@ -106,10 +107,11 @@ class ModelSpec(Record):
             )
 
     def build(self, seed: int | None = None) -> SetModel:
-        """The network, with start weights drawn from the seed (or torch's own generator)."""
-        with torch.random.fork_rng(enabled=seed is not None, devices=[]):
-            if seed is not None:
-                torch.manual_seed(seed)
+        """Return the network, with initial weights drawn from the seed.
+
+        None draws from torch's global generator, as torch's own modules do.
+        """
+        with nullcontext() if seed is None else draw_from(seed):
             members = [self._network() for _ in range(self.members)]
         return members[0] if self.members == 1 else Ensemble(members)
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capnets.errors import InputError
+from capnets.nn.random import generator
 from capnets.nn.warps import warp
 
 __all__ = [
@@ -131,7 +132,7 @@ class ConvEncoder(nn.Module):
             )
         pictures = x.flatten(0, 1)
         if self.warp and self.training:
-            pictures = warp(pictures, fill="border")
+            pictures = warp(pictures, generator(x.device), fill="border")
         features: Tensor = self.output(self.convolutions(pictures).flatten(1))
         return features.view(*x.shape[:2], features.shape[1])
 
@@ -170,5 +171,6 @@ def blanked(x: Tensor, share: float) -> Tensor:
     and features many, that was half of the training time.
     """
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
-    bits = words.random_(-(2**63), None).view(torch.int16)[: x.numel()].view(x.shape)
+    words.random_(-(2**63), None, generator=generator(x.device))
+    bits = words.view(torch.int16)[: x.numel()].view(x.shape)
     return x * (bits >= round(65536 * share) - 32768) / (1 - share)

@@ -22,7 +22,7 @@ def warp(x: Pictures, generator: torch.Generator | None = None, *, fill: str = "
     x
         The pictures.
     generator
-        Draws the warps; None takes torch's own, which training seeds for every epoch.
+        Draws the warps; None is torch's global generator.
     fill
         What comes in over the edge: `zeros`, or `border`, the pixel at the edge.
 

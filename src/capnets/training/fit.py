@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from torch import Tensor
 from capnets.errors import InputError, unknown
 from capnets.models.base import SetModel
 from capnets.nn import masked
+from capnets.nn.random import draw_from, draws_elsewhere
 from capnets.sets import Sets
 from capnets.sets.batch import Batch, Batches
 from capnets.training.checkpoint import Checkpoint
@@ -120,6 +120,7 @@ def fit(
     network, optimizer = fabric.setup(model, optimizer)
     network.mark_forward_method("added_values")
 
+    redirect = any(map(draws_elsewhere, [model, *priors]))
     for epoch in range(len(history), recipe.epochs):
         if history and _patience_lost(history, recipe):
             break
@@ -137,7 +138,8 @@ def fit(
             again=again,
         )
         orders = _generator(seed, epoch, fabric.global_rank, 0)
-        with _dropout(_generator(seed, epoch, 2 + fabric.global_rank), fabric.device):
+        dropout = _generator(seed, epoch, 2 + fabric.global_rank)
+        with draw_from(dropout, redirect=redirect):
             for number, batch in enumerate(batches):
                 batch = batch.to(fabric.device)
                 # Where some sets are read again, steps are shorter, so that an epoch is an epoch.
@@ -249,14 +251,6 @@ def _generator(*words: int) -> torch.Generator:
     """Streams of random numbers that never meet: one per seed, epoch and purpose."""
     seed = np.random.SeedSequence(words).generate_state(1, np.uint64)[0]
     return torch.Generator().manual_seed(int(seed >> 1))
-
-
-@contextmanager
-def _dropout(generator: torch.Generator, device: torch.device) -> Iterator[None]:
-    """Let dropout, which knows torch's own generators only, draw from this one."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(generator.initial_seed())
-        yield
 
 
 def _saved(model: SetModel, path: Path | None, about: dict[str, Any]) -> Checkpoint | None:

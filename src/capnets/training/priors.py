@@ -20,6 +20,7 @@ from torch import Tensor
 
 from capnets.errors import InputError, unknown
 from capnets.models.base import AddedValues, SetModel
+from capnets.nn.random import generator
 from capnets.records import Record
 from capnets.sets.batch import Batch
 
@@ -115,11 +116,11 @@ class Consistent(_Weighted):
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
         """The mean over pairs, times the weight.
 
-        Whether pairs begin with the first or the second instance is drawn from torch's own
-        generator, which `fit` seeds.
+        Whether pairs begin with the first or the second instance is drawn at random.
         """
         here = torch.arange(values.shape[1], device=values.device)
-        ends = here[1 + int(torch.randint(2, ())) :: 2]
+        first = torch.randint(2, (), generator=generator(torch.device("cpu")))
+        ends = here[1 + int(first) :: 2]
         if not len(ends):
             return values.new_zeros(())
         order = here.clone()

@@ -7,6 +7,7 @@ from copy import deepcopy
 import torch
 
 from capnets.models.base import SetModel
+from capnets.nn.random import draw_from
 from capnets.sets.batch import Batches
 from capnets.training.losses import Loss
 from capnets.training.optimizer import make_optimizer
@@ -23,8 +24,7 @@ def find_rate(
     A copy of the network is tried out; the network itself and torch's random numbers stay as they
     are.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)  # for dropout, which draws from torch's own generator
+    with draw_from(seed):
         return _lowest(deepcopy(model).train(), data, loss, recipe, seed=seed, steps=steps) / 3
 
 

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from capnets.nn.random import draw_from
 from capnets.tasks.counting import CLASSES
 from capnets.tasks.embeddings.base import FEATURES, Embedding, Features, Pixels, scaled
 from capnets.tasks.files import Progress
@@ -45,8 +46,7 @@ class Cnn(Embedding):
         """Train with Adam and a one-cycle schedule."""
         x = torch.from_numpy(scaled(images.pixels[: images.train], images.white))[:, None]
         y = torch.from_numpy(images.classes[: images.train])
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(SEED)  # layers draw from the global generator; lent only
+        with draw_from(SEED):
             self.body_, head = _body(x.shape[-1], CHANNELS), nn.Linear(FEATURES, CLASSES)
         weights = [*self.body_.parameters(), *head.parameters()]
         optimizer = torch.optim.Adam(weights)
