@@ -30,21 +30,6 @@ class TestErrors:
             (["models", "--hidden", 0], "hidden must be a whole number"),
             (["evaluate", "nowhere"], "nowhere is not a run: it has no config.json"),
             (["explain", "nowhere"], "nowhere is not a run: it has no config.json"),
-            (["reproduce", "tabel1"], "did you mean 'table1' or"),
-            (["reproduce", "tabel1"], "? `capnets reproduce` lists all"),
-            (["reproduce", "main", "--models", ","], "--models: no name in ','"),
-            (["reproduce", "main", "--recipe", "quick"], "unknown recipe of the paper's"),
-            (["report", "r", "--recipe", "quick"], "unknown recipe of the paper's"),
-            (["reproduce", "main", "--seeds", "0,one"], "--seeds: numbers with commas between"),
-            (
-                ["reproduce", "main", "--tasks", "Sent", "--scale", "smoke"],
-                "the scale smoke leaves out all that was asked for of main-mean, main-median",
-            ),
-            (
-                ["reproduce", "main", "-j", 2, "--cluster", "tcp://127.0.0.1:9"],
-                "a cluster has its own workers: give one of the two",
-            ),
-            (["reproduce", "main", "-o", "/proc/nowhere"], "/proc/nowhere cannot be written to"),
             (
                 ["train", "US:digits", "-m", "c-potential", "--sort", "worth"],
                 "--sort: no order changes what c-potential predicts; leave it out",

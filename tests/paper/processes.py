@@ -40,12 +40,12 @@ def _listen_to_ctrl_c():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def sweep(folder, jobs=2):
-    return started(SWEEP, folder, str(jobs))
+def sweep(folder, processes=2):
+    return started(SWEEP, folder, str(processes))
 
 
-def swept(folder, jobs=2):
-    with sweep(folder, jobs) as runner:
+def swept(folder, processes=2):
+    with sweep(folder, processes) as runner:
         return runner.wait(timeout=500) == 0
 
 

@@ -11,4 +11,4 @@ SCALE = replace(find_scale("smoke"), sets=1000, epochs=12)
 PLAN = make_plan(["main-mean"], scale=SCALE, models=["gru", "c-gru"], tasks=["US", "WTri"])
 
 if __name__ == "__main__":
-    reproduce(PLAN, sys.argv[1], jobs=int(sys.argv[2]))
+    reproduce(PLAN, sys.argv[1], processes=int(sys.argv[2]))

@@ -17,7 +17,7 @@ import pytest
 from capnets.errors import InputError
 from capnets.paper import cluster
 from capnets.paper.cluster import ClusterWorkers
-from capnets.paper.pool import Progressed
+from capnets.paper.pool import EpochDone
 from capnets.paper.scheduler import reproduce
 from paper.processes import settled, started, until
 from paper.sweep import PLAN
@@ -61,7 +61,7 @@ def test_a_killed_worker_of_a_cluster_changes_nothing(undisturbed, workers, tmp_
 
     def kill_once(event, outcome):
         count.add(outcome.workers)
-        if isinstance(event, Progressed) and not killed:
+        if isinstance(event, EpochDone) and not killed:
             from distributed import Client
 
             with Client(workers, set_as_default=False) as client:

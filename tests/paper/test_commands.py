@@ -7,6 +7,7 @@ import sys
 from collections import deque
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 from rich.live import Live
 
@@ -74,12 +75,12 @@ class TestReproduce:
         )
         assert (found["failed"], found["not_done"]) == ([], {})
         records = Results(results).read().values()
-        assert {record.choice.model for record in records} >= set(MODELS)
+        assert {record.job.model for record in records} >= set(MODELS)
         for record in records:
             recipe = record.made["recipe"]
             assert (recipe["optimizer"], recipe["schedule"]) == ("adamw", "constant")
             assert (recipe["learning_rate"], recipe["batch_size"]) == (0.001, 1000)
-            assert record.choice.recipe == "paper"
+            assert record.job.recipe == "paper"
             assert {"torch", "numpy", "capnets", "numba"} <= record.made["versions"].keys()
             assert record.made["kernels"] in ("compiled", "torch")
             assert record.made["commit"] is None or len(record.made["commit"].rstrip("+")) == 40
@@ -105,25 +106,52 @@ class TestReproduce:
         assert told["runs"] == 1
         assert {claim["verdict"] for claim in told["claims"]["shared"]} == {"not run"}
 
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["reproduce", "tabel1"], "did you mean 'table1' or"),
+            (["reproduce", "tabel1"], "? `capnets reproduce` lists all"),
+            (["reproduce", "main", "--models", ","], "--models: no name in ','"),
+            (["reproduce", "main", "--recipe", "quick"], "unknown recipe of the paper's"),
+            (["report", "r", "--recipe", "quick"], "unknown recipe of the paper's"),
+            (["reproduce", "main", "--seeds", "0,one"], "--seeds: numbers with commas between"),
+            (
+                ["reproduce", "main", "--tasks", "Sent", "--scale", "smoke"],
+                "the scale smoke leaves out all that was asked for of main-mean, main-median",
+            ),
+            (
+                ["reproduce", "main", "-j", 2, "--cluster", "tcp://127.0.0.1:9"],
+                "a cluster has its own workers",
+            ),
+            (["reproduce", "main", "-o", "/proc/nowhere"], "/proc/nowhere cannot be written to"),
+        ],
+    )
+    def test_errors(self, say, tmp_path, arguments, message):
+        answer = say(*arguments, folder=tmp_path)
+        assert answer.code == 2
+        assert message in answer.text.replace("\n", " ")
+        assert "Traceback" not in answer.text
+        assert not any(path.is_file() for path in tmp_path.rglob("*")), "nothing was begun"
+
 
 class TestWatching:
     """What is seen on a terminal."""
 
     def test_a_low_terminal_cuts_off_what_is_done(self):
         plan = make_plan(["all"], scale="smoke")
-        choices = list(plan.choices.values())
+        jobs = list(plan.jobs.values())
         first = plan.tables[0][1]
-        done = {choice.key: None for entry in first for choice in entry.needed}
-        running = {choices[-1].key: Running(choices[-1])}
+        done = {job.key: None for entry in first for job in entry.needed}
+        running = {jobs[-1].key: Running(jobs[-1])}
         file = io.StringIO()
         terminal = Console(file=file, force_terminal=True, width=80, height=24, color_system=None)
         with Live(console=terminal, auto_refresh=False) as live:
             live.update(_picture(plan, Outcome(done, deque(), running), "5 h"), refresh=True)
             lines = file.getvalue().strip().splitlines()
         assert len(plan.tables) + 2 > terminal.height >= len(lines)
-        assert f"{len(done)} of {len(choices)} runs done, time left 5 h" in lines[0]
-        assert choices[-1].task in lines[1]
+        assert f"{len(done)} of {len(jobs)} runs done, time left 5 h" in lines[0]
+        assert jobs[-1].task in lines[1]
         for table, entries in plan.tables:
-            keys = {choice.key for entry in entries for choice in entry.needed}
+            keys = {job.key for entry in entries for job in entry.needed}
             shown = any(line.startswith(f"{table.number}: ") for line in lines)
             assert shown or keys <= done.keys()

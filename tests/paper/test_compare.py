@@ -8,7 +8,6 @@ from capnets.errors import InputError
 from capnets.paper.beyond import count_beyond
 from capnets.paper.claims import Count, count_claims
 from capnets.paper.compare import compare
-from capnets.paper.jobs import Cell
 from capnets.paper.names import BEYOND, MODELS
 from capnets.paper.published import effectiveness as published
 from capnets.paper.published import interpretability
@@ -20,8 +19,8 @@ from capnets.paper.tables import TABLES
 FULL = replace(find_scale("full"), seeds=(0,))
 
 
-def record(cell, metrics=None, **changes):
-    values = {"choice": cell, "metrics": metrics or {}, "failure": None, "reason": ""}
+def record(job, metrics=None, **changes):
+    values = {"job": job, "metrics": metrics or {}, "failure": None, "reason": ""}
     return Record(**values | {"made": {}, "cost": {}} | changes)
 
 
@@ -29,9 +28,9 @@ def found(*records):
     return {one.key: one for one in records}
 
 
-def with_errors(cells, errors):
-    pairs = zip(cells, errors, strict=True)
-    return found(*(record(cell, {"shared": {"mse": error}}) for cell, error in pairs))
+def with_errors(jobs, errors):
+    pairs = zip(jobs, errors, strict=True)
+    return found(*(record(job, {"shared": {"mse": error}}) for job, error in pairs))
 
 
 def as_printed(times=1.0):
@@ -42,7 +41,7 @@ def as_printed(times=1.0):
             metrics = {"shared": {"mse": times * number}, "held-out": {"mse": 100.0}}
             if task == "US" and model in interpretability.ORDER_POINTS:
                 metrics["shared"]["order_mse"] = list(interpretability.ORDER_POINTS[model].values())
-            records.append(record(FULL.cell(model, task), metrics))
+            records.append(record(FULL.job(model, task), metrics))
     return found(*records)
 
 
@@ -86,8 +85,8 @@ def test_verdicts(times, verdict):
 
 def test_our_own_networks_change_no_claim_and_get_no_verdict():
     without = compare(as_printed(), protocol="shared")
-    cells = [FULL.cell("c-deepset", task) for task in ("US", "WTri", "US+S")]
-    both = compare(as_printed() | with_errors(cells, (0.0, 0.0, 0.0)), protocol="shared")
+    jobs = [FULL.job("c-deepset", task) for task in ("US", "WTri", "US+S")]
+    both = compare(as_printed() | with_errors(jobs, (0.0, 0.0, 0.0)), protocol="shared")
     assert count_claims(both) == count_claims(without)
     table = both.tables["main-mean"]
     assert table.printed == without.tables["main-mean"].printed
@@ -98,13 +97,13 @@ def test_our_own_networks_change_no_claim_and_get_no_verdict():
     better, added = count_beyond(both)[1:3]
     assert (better.ours, better.wanted, better.verdict) == (Count(3, 3), 5, "holds so far")
     assert added.verdict == "not run"  # these records have no added values
-    worse = compare(as_printed() | with_errors(cells, (0.26, 0.0, 9.0)), protocol="shared")
+    worse = compare(as_printed() | with_errors(jobs, (0.26, 0.0, 9.0)), protocol="shared")
     assert count_beyond(worse)[1].ours == Count(1, 3)
 
 
 def test_seeds_give_mean_and_deviation():
-    cells = find_scale("full").cells("c-gru", "US")
-    records = with_errors(cells, (1.0, 2.0, 6.0))
+    jobs = find_scale("full").jobs("c-gru", "US")
+    records = with_errors(jobs, (1.0, 2.0, 6.0))
     tables = compare(records, protocol="shared").tables
     shown = tables["main-mean"].by_place["c-gru", "US"]
     assert (shown.ours, shown.done, shown.wanted) == (3.0, 3, 3)
@@ -112,20 +111,20 @@ def test_seeds_give_mean_and_deviation():
     assert tables["main-median"].ours("c-gru", "US") == 2.0
     assert tables["main-deviation"].ours("c-gru", "US") == pytest.approx((14 / 3) ** 0.5)
     # One seed has no deviation.
-    alone = compare(found(record(cells[0], {"shared": {"mse": 1.0}})), protocol="shared").tables
+    alone = compare(found(record(jobs[0], {"shared": {"mse": 1.0}})), protocol="shared").tables
     assert alone["main-mean"].by_place["c-gru", "US"].deviation is None
     assert alone["main-deviation"].ours("c-gru", "US") is None
 
 
 def test_seeds_beyond_the_scale_count():
-    cell = replace(FULL.cell("c-gru", "US"), seed=17)
-    table = compare(found(record(cell, {"shared": {"mse": 1.5}})), protocol="shared").tables
+    job = replace(FULL.job("c-gru", "US"), seed=17)
+    table = compare(found(record(job, {"shared": {"mse": 1.5}})), protocol="shared").tables
     assert table["main-mean"].ours("c-gru", "US") == 1.5
 
 
 def test_differences_from_the_counterpart():
-    cells = [replace(FULL.cell(m, "US"), sets=30_000) for m in ("gru", "c-gru")]
-    records = with_errors(cells, (2.0, 0.5))
+    jobs = [replace(FULL.job(m, "US"), sets=30_000) for m in ("gru", "c-gru")]
+    records = with_errors(jobs, (2.0, 0.5))
     table = compare(records, protocol="shared").tables["training-relative"]
     assert table.ours("gru", "US 30k") == 2.0
     assert table.ours("c-gru", "US 30k") == -1.5
@@ -135,17 +134,17 @@ def test_differences_from_the_counterpart():
 
 
 def test_failures_are_shown_as_what_they_are():
-    cell = FULL.cell("rnn", "WTri")
-    table = compare(found(record(cell, failure="diverged")), protocol="shared").tables["main-mean"]
+    job = FULL.job("rnn", "WTri")
+    table = compare(found(record(job, failure="diverged")), protocol="shared").tables["main-mean"]
     shown = table.by_place["rnn", "WTri"]
     assert (shown.ours, shown.failures, shown.verdict) == (None, ("diverged",), None)
 
 
 def test_failed_seeds_are_neither_averaged_away_nor_compared():
-    cells = find_scale("full").cells("rnn", "WTri")
-    good = with_errors(cells[:1], (0.4,))
-    bad = found(*(record(cell, failure="diverged") for cell in cells[1:]))
-    other = with_errors(find_scale("full").cells("c-rnn", "WTri"), (0.3, 0.3, 0.3))
+    jobs = find_scale("full").jobs("rnn", "WTri")
+    good = with_errors(jobs[:1], (0.4,))
+    bad = found(*(record(job, failure="diverged") for job in jobs[1:]))
+    other = with_errors(find_scale("full").jobs("c-rnn", "WTri"), (0.3, 0.3, 0.3))
     table = compare(good | bad, protocol="shared").tables["main-mean"]
     shown = table.by_place["rnn", "WTri"]
     assert (shown.ours, shown.failures, shown.verdict) == (0.4, ("diverged",), None)
@@ -154,8 +153,8 @@ def test_failed_seeds_are_neither_averaged_away_nor_compared():
 
 def test_a_failure_hides_no_smaller_experiment():
     small, full = find_scale("small"), find_scale("full")
-    good = with_errors([small.cell("c-gru", "US")], [2.0])
-    bad = found(record(full.cell("rnn", "US"), failure="diverged"))
+    good = with_errors([small.job("c-gru", "US")], [2.0])
+    bad = found(record(full.job("rnn", "US"), failure="diverged"))
     assert compare(good | bad, protocol="shared").tables["main-mean"].scale.name == "small"
     alone = compare(bad, protocol="shared").tables["main-mean"]
     assert (alone.scale.name, alone.begun, alone.done) == ("full", True, 0)
@@ -163,8 +162,8 @@ def test_a_failure_hides_no_smaller_experiment():
 
 def test_documents_are_of_every_scale_and_begin_none():
     small = find_scale("small")
-    cells = [small.cell("gru", "Sent"), small.cell("gru", "US")]
-    records = found(record(cells[0], {"mse": 1.0}), record(cells[1], {"shared": {"mse": 2.0}}))
+    jobs = [small.job("gru", "Sent"), small.job("gru", "US")]
+    records = found(record(jobs[0], {"mse": 1.0}), record(jobs[1], {"shared": {"mse": 2.0}}))
     table = compare(records, protocol="shared").tables["main-mean"]
     assert (table.scale.name, table.done) == ("small", 2)
 
@@ -172,25 +171,25 @@ def test_documents_are_of_every_scale_and_begin_none():
 def test_one_seed_is_any_seed():
     """What is shown with one seed is found whichever was run, also beside runs of others."""
     scale = replace(find_scale("small"), seeds=(1,))
-    cells = [c for e in TABLES["hyper-parameters"].entries(scale) for c in e.choices][:2]
+    jobs = [c for e in TABLES["hyper-parameters"].entries(scale) for c in e.jobs][:2]
     metrics = {"shared": {"mse": 1.0}, "valid_mse": 1.0}
-    records = found(*(record(cell, metrics) for cell in cells))
+    records = found(*(record(job, metrics) for job in jobs))
     assert compare(records, protocol="shared").tables["hyper-parameters"].done == 2
-    other = found(record(find_scale("small").cell("gru", "US"), metrics))
+    other = found(record(find_scale("small").job("gru", "US"), metrics))
     assert compare(records | other, protocol="shared").tables["hyper-parameters"].done >= 2
 
 
 def test_parameters_are_compared_exactly():
-    exact = {c.key: c for e in TABLES["parameters"].entries(FULL) for c in e.choices}
+    exact = {c.key: c for e in TABLES["parameters"].entries(FULL) for c in e.jobs}
     entry = next(e for e in TABLES["parameters"].entries(FULL) if e.published)
     for more, verdict in ((0, "equal"), (1, "differs")):
-        one = record(exact[entry.choices[0].key], {"parameters": int(entry.published) + more})
+        one = record(exact[entry.jobs[0].key], {"parameters": int(entry.published) + more})
         table = compare(found(one), protocol="shared").tables["parameters"]
         assert table.by_place[entry.row, entry.column].verdict == verdict
 
 
 def test_the_largest_scale_with_records_is_shown():
-    small, full = (find_scale(n).cell("c-gru", "US") for n in ("small", "full"))
+    small, full = (find_scale(n).job("c-gru", "US") for n in ("small", "full"))
     low, high = (record(c, {"shared": {"mse": m}}) for c, m in ((small, 9.0), (full, 1.0)))
     tables = compare(found(low), protocol="shared").tables
     assert tables["main-mean"].scale.name == "small"
@@ -202,8 +201,8 @@ def test_the_largest_scale_with_records_is_shown():
 
 def test_a_table_is_of_one_recipe():
     muon, fast = (find_scale("full", recipe=name) for name in ("muon", "fast"))
-    cells = [*(fast.cell(m, "US") for m in ("c-gru", "gru")), muon.cell("c-gru", "US")]
-    records = with_errors(cells, (3.0, 2.0, 1.0))
+    jobs = [*(fast.job(m, "US") for m in ("c-gru", "gru")), muon.job("c-gru", "US")]
+    records = with_errors(jobs, (3.0, 2.0, 1.0))
     table = compare(records, protocol="shared").tables["main-mean"]
     assert (table.scale.recipe, table.done) == ("muon", 1)
     assert (table.ours("c-gru", "US"), table.ours("gru", "US")) == (1.0, None)
@@ -215,9 +214,9 @@ def test_a_table_is_of_one_recipe():
 
 def test_what_was_only_done_with_an_earlier_recipe_is_shown():
     muon, fast = (find_scale("full", recipe=name) for name in ("muon", "fast"))
-    larger = replace(fast.cell("c-gru", "WTri"), sizes=(40,))
-    cells = [larger, fast.cell("c-gru", "WTri"), muon.cell("c-gru", "WTri")]
-    tables = compare(with_errors(cells, (9.0, 3.0, 1.0)), protocol="shared").tables
+    larger = replace(fast.job("c-gru", "WTri"), sizes=(40,))
+    jobs = [larger, fast.job("c-gru", "WTri"), muon.job("c-gru", "WTri")]
+    tables = compare(with_errors(jobs, (9.0, 3.0, 1.0)), protocol="shared").tables
     assert tables["main-mean"].ours("c-gru", "WTri") == 1.0
     assert tables["larger-sets"].scale.recipe == "fast"
     # Its smallest sets are those of the main table, trained as the larger ones were.
@@ -227,18 +226,18 @@ def test_what_was_only_done_with_an_earlier_recipe_is_shown():
 
 def test_no_claim_compares_recipes():
     muon, fast = (find_scale("full", recipe=name) for name in ("muon", "fast"))
-    signed = replace(fast.cell("c-gru", "US"), activation="identity")
-    records = with_errors([signed, muon.cell("c-gru", "US")], (1.0, 2.0))
+    signed = replace(fast.job("c-gru", "US"), activation="identity")
+    records = with_errors([signed, muon.job("c-gru", "US")], (1.0, 2.0))
     assert claims(records)["without-abs"].ours == Count(0, 0)
     # Beside the main table as it was trained then, whatever the main table shows now.
-    both = records | with_errors([fast.cell("c-gru", "US")], (3.0,))
+    both = records | with_errors([fast.job("c-gru", "US")], (3.0,))
     assert compare(both, protocol="shared").tables["main-mean"].scale.recipe == "muon"
     assert claims(both)["without-abs"].ours == Count(1, 1)
 
 
 def test_claims_say_what_they_rest_on():
     small = find_scale("small")
-    records = with_errors([small.cell(model, "US") for model in ("c-gru", "gru")], (9.0, 1.0))
+    records = with_errors([small.job(model, "US") for model in ("c-gru", "gru")], (9.0, 1.0))
     counted = claims(records)
     for name, paper in (("counterpart", "13 of 15"), ("best", "4 of 5")):
         assert counted[name].verdict == "does not hold so far at scale small"
@@ -247,15 +246,15 @@ def test_claims_say_what_they_rest_on():
     # The best of two networks is not the best of ten.
     assert counted["best"].doubt == "1 of 5 were run; 1 rest on fewer runs than wanted"
     smoke = find_scale("smoke")
-    records = with_errors([smoke.cell(model, "US") for model in ("c-gru", "gru")], (9.0, 1.0))
+    records = with_errors([smoke.job(model, "US") for model in ("c-gru", "gru")], (9.0, 1.0))
     assert claims(records)["counterpart"].verdict == "too small to say"
 
 
 def test_numbers_within_their_deviations_are_told():
     full = find_scale("full")
-    cells = [*full.cells("c-gru", "US"), *full.cells("gru", "US")]
-    apart = claims(with_errors(cells, (1.0, 1.1, 1.2, 2.0, 2.1, 2.2)))["counterpart"]
-    close = claims(with_errors(cells, (1.0, 1.1, 1.8, 1.0, 1.1, 2.0)))["counterpart"]
+    jobs = [*full.jobs("c-gru", "US"), *full.jobs("gru", "US")]
+    apart = claims(with_errors(jobs, (1.0, 1.1, 1.2, 2.0, 2.1, 2.2)))["counterpart"]
+    close = claims(with_errors(jobs, (1.0, 1.1, 1.8, 1.0, 1.1, 2.0)))["counterpart"]
     assert apart.ours == close.ours == Count(1, 1)
     assert (apart.ours.close, close.ours.close) == (0, 1)
     assert "within their deviations" in close.doubt
@@ -264,40 +263,40 @@ def test_numbers_within_their_deviations_are_told():
 
 def test_one_unlucky_run_moves_a_mean_and_not_a_median():
     full = find_scale("full")
-    cells = [*full.cells("c-gru", "US"), *full.cells("gru", "US")]
-    counted = claims(with_errors(cells, (1.0, 1.1, 9.0, 2.0, 2.1, 2.2)))
+    jobs = [*full.jobs("c-gru", "US"), *full.jobs("gru", "US")]
+    counted = claims(with_errors(jobs, (1.0, 1.1, 9.0, 2.0, 2.1, 2.2)))
     assert counted["counterpart"].ours == Count(0, 1)
     assert counted["counterpart-median"].ours == Count(1, 1)
 
 
 def test_the_best_is_measured_among_our_own_networks():
     """That all of ours are below the paper's numbers says nothing about capacity networks."""
-    cells = [FULL.cell(model, "US") for model in ("c-gru", "gru")]
-    records = with_errors(cells, (0.02, 0.01))
+    jobs = [FULL.job(model, "US") for model in ("c-gru", "gru")]
+    records = with_errors(jobs, (0.02, 0.01))
     assert claims(records)["best"].ours == Count(0, 1)
     assert count_beyond(compare(records, protocol="shared"))[0].ours == Count(1, 1)
 
 
 def test_a_claim_never_mixes_scales():
     small, full = find_scale("small"), find_scale("full")
-    without = [replace(small.cell("c-gru", "US"), activation="identity")]
-    records = with_errors([*without, full.cell("c-gru", "US")], (9.0, 1.0))
+    without = [replace(small.job("c-gru", "US"), activation="identity")]
+    records = with_errors([*without, full.job("c-gru", "US")], (9.0, 1.0))
     assert claims(records)["without-abs"].verdict == "not run"
-    same = with_errors([*without, small.cell("c-gru", "US")], (9.0, 1.0))
+    same = with_errors([*without, small.job("c-gru", "US")], (9.0, 1.0))
     assert claims(same)["without-abs"].ours == Count(0, 1)
 
 
 def test_runs_shared_with_the_main_table_do_not_hide_a_smaller_experiment():
     small, full = find_scale("small"), find_scale("full")
-    shared = record(full.cell("c-gru", "WTri"), {"shared": {"mse": 1.0}})  # also: sets of ten
-    other = [replace(small.cell("c-gru", "WTri"), sizes=(n,)) for n in (10, 40)]
+    shared = record(full.job("c-gru", "WTri"), {"shared": {"mse": 1.0}})  # also: sets of ten
+    other = [replace(small.job("c-gru", "WTri"), sizes=(n,)) for n in (10, 40)]
     records = found(shared) | with_errors(other, (2.0, 3.0))
     tables = compare(records, protocol="shared").tables
     assert tables["larger-sets"].scale.name == "small"
     assert [tables["larger-sets"].ours("c-gru", n) for n in ("10", "40")] == [2.0, 3.0]
     assert tables["main-mean"].scale.name == "full"
     # Begun at full scale, it is of that scale; alone, the shared run is better than nothing.
-    begun = record(replace(full.cell("gru", "WTri"), sizes=(20,)), {"shared": {"mse": 4.0}})
+    begun = record(replace(full.job("gru", "WTri"), sizes=(20,)), {"shared": {"mse": 4.0}})
     table = compare(records | found(begun), protocol="shared").tables["larger-sets"]
     assert {s.ours for s in table.shown if s.ours} == {1.0, 4.0}
     assert compare(found(shared), protocol="shared").tables["larger-sets"].done == 1
@@ -305,20 +304,20 @@ def test_runs_shared_with_the_main_table_do_not_hide_a_smaller_experiment():
 
 def test_smaller_experiments_get_no_verdict():
     small = find_scale("small")
-    records = with_errors([small.cell("c-gru", "US")], [0.1])
+    records = with_errors([small.job("c-gru", "US")], [0.1])
     shown = compare(records, protocol="shared").tables["main-mean"].by_place["c-gru", "US"]
     assert (shown.ours, shown.entry.published, shown.verdict) == (0.1, 0.25, None)
 
 
 def test_missing_seeds_are_told():
-    one = with_errors([FULL.cell("c-gru", "US")], [1.0])
+    one = with_errors([FULL.job("c-gru", "US")], [1.0])
     table = compare(one, protocol="shared").tables["main-mean"]
     assert (table.by_place["c-gru", "US"].done, table.by_place["c-gru", "US"].wanted) == (1, 3)
     assert progress_of(table) == (
         "1 of 60 entries run (scale full, recipe muon), 1 of them with fewer than 3 seeds. Of "
         "networks that the paper does not have: 0 of 12 entries."
     )
-    other = with_errors([replace(FULL.cell("c-gru", "US"), seed=9)], [1.0])
+    other = with_errors([replace(FULL.job("c-gru", "US"), seed=9)], [1.0])
     table = compare(one | other, protocol="shared").tables["main-mean"]
     assert (table.by_place["c-gru", "US"].done, table.by_place["c-gru", "US"].wanted) == (2, 4)
     assert table.by_place["gru", "US"].wanted == 3
@@ -330,6 +329,6 @@ def test_nothing_to_compare_is_told():
 
 
 def test_records_of_other_experiments_are_no_part_of_the_tables():
-    other = Cell(model="c-gru", task="unique-sum", source="digits", embedding="none", sets=77)
+    other = replace(find_scale("smoke").job("c-gru", "US"), sets=77)
     tables = compare(found(record(other, {"shared": {"mse": 1.0}})), protocol="shared").tables
     assert not any(table.done for table in tables.values())

@@ -107,8 +107,8 @@ def search_against_main():
 
 
 def search_bold():
-    cells = [row for (model, _, _), row in search.GRID.items() if model == "set-transformer-l"]
-    found = [number for row in cells for (task, _), number in row.items() if task == "US+S"]
+    jobs = [row for (model, _, _), row in search.GRID.items() if model == "set-transformer-l"]
+    found = [number for row in jobs for (task, _), number in row.items() if task == "US+S"]
     assert 18.22 in found
     assert min(found) == 12.40
 

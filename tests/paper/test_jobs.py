@@ -8,22 +8,22 @@ from dataclasses import fields, replace
 import pytest
 
 from capnets.errors import InputError
-from capnets.paper.jobs import Cell, Labels, Shape, choice_from_dict
+from capnets.paper.jobs import LabelJob, ShapeJob, TrainingJob, job_from_dict
 
-CELL = Cell(model="c-gru", task="unique-sum", source="mnist", embedding="pca")
+JOB = TrainingJob(model="c-gru", task="unique-sum", source="mnist", embedding="pca")
 CHOICES = [
-    CELL,
-    replace(CELL, sizes=(6, 8), priors=({"kind": "upper-bound", "bound": 1.0},), epochs=3),
-    Labels(task="unique-sum", source="mnist"),
-    Shape(model="rnn"),
+    JOB,
+    replace(JOB, sizes=(6, 8), priors=({"kind": "upper-bound", "bound": 1.0},), epochs=3),
+    LabelJob(task="unique-sum", source="mnist"),
+    ShapeJob(model="rnn"),
 ]
 
 
-@pytest.mark.parametrize("choice", CHOICES)
-def test_json_and_back(choice):
-    again = choice_from_dict(json.loads(json.dumps(choice.to_dict())))
-    assert again == choice
-    assert again.key == choice.key
+@pytest.mark.parametrize("job", CHOICES)
+def test_json_and_back(job):
+    again = job_from_dict(json.loads(json.dumps(job.to_dict())))
+    assert again == job
+    assert again.key == job.key
 
 
 def test_every_field_changes_the_key():
@@ -33,26 +33,26 @@ def test_every_field_changes_the_key():
         "activation": "identity",
         "learning_rate": 0.01,
     }
-    for field in fields(Cell):
-        value = getattr(CELL, field.name)
+    for field in fields(TrainingJob):
+        value = getattr(JOB, field.name)
         if field.name in other:
             value = other[field.name]
         elif isinstance(value, str):
             value += "x"
         else:
             value = (value or 0) + 1
-        assert replace(CELL, **{field.name: value}).key != CELL.key, field.name
+        assert replace(JOB, **{field.name: value}).key != JOB.key, field.name
 
 
 def test_keys_are_the_same_in_another_process():
-    code = f"from capnets.paper.jobs import *; print(Cell.from_dict({CELL.to_dict()!r}).key)"
+    code = f"from capnets.paper.jobs import *; print(TrainingJob.from_dict({JOB.to_dict()!r}).key)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == CELL.key == "eebd352bfdce2751"
+    assert found.stdout.strip() == JOB.key == "eebd352bfdce2751"
 
 
 def test_keys_survive_new_fields_that_are_none():
-    record = {k: v for k, v in CELL.to_dict().items() if v is not None}
-    assert Cell.from_dict(record).key == CELL.key
+    record = {k: v for k, v in JOB.to_dict().items() if v is not None}
+    assert TrainingJob.from_dict(record).key == JOB.key
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_keys_survive_new_fields_that_are_none():
 )
 def test_bad_records_are_refused(change, message):
     with pytest.raises(InputError, match=message):
-        Cell.from_dict(CELL.to_dict() | change)
+        TrainingJob.from_dict(JOB.to_dict() | change)
 
 
 def test_missing_fields_and_unknown_kinds_are_named():
     with pytest.raises(InputError, match="lacks model, source"):
-        Cell.from_dict({"task": "unique-sum", "embedding": "pca"})
+        TrainingJob.from_dict({"task": "unique-sum", "embedding": "pca"})
     with pytest.raises(InputError, match="unknown kind of record 'rnu': did you mean 'run'"):
-        choice_from_dict({"kind": "rnu"})
+        job_from_dict({"kind": "rnu"})

@@ -7,9 +7,10 @@ from statistics import fmean, median, pstdev, stdev
 import numpy as np
 import pytest
 
+from capnets.models import MODELS as REGISTRY
+from capnets.paper.compare import _built
 from capnets.paper.names import (
     BEYOND,
-    BEYOND_ORDERED,
     CAPACITY,
     COUNTERPART,
     MODELS,
@@ -17,9 +18,13 @@ from capnets.paper.names import (
     TASKS,
     WITHOUT_ORDER,
 )
+from capnets.paper.plan import make_plan
 from capnets.paper.published import effectiveness, interpretability, labels, search
+from capnets.paper.scales import RECIPES as PLANNED
+from capnets.paper.scales import every_scale, find_scale
 from capnets.tasks import FUNCTIONS
 from capnets.tasks.distributions import Distribution, mixture
+from capnets.training.recipe import RECIPES
 
 IMAGE_TASKS = ("US", "WTri", "US+S", "TriC")
 
@@ -72,26 +77,40 @@ def test_spot_values():
 
 
 def test_names_are_those_of_the_registries():
-    from capnets.models import MODELS as REGISTRY
-    from capnets.models import ModelSpec
-
-    # Every network has its place in the tables: a new one is named in `BEYOND`.
-    assert {*MODELS, *BEYOND} == set(REGISTRY)
+    """The library may have more networks and tasks than the tables."""
+    assert {*MODELS, *BEYOND} <= set(REGISTRY)
     assert not set(MODELS) & set(BEYOND)
-    ordered = {name for name in BEYOND if REGISTRY[name].make(ModelSpec(name)).ordered}
-    assert set(BEYOND_ORDERED) == ordered
     assert set(RECURRENT) | set(WITHOUT_ORDER) == set(MODELS)
-    assert {c: REGISTRY[c].counterpart for c in CAPACITY} == dict(COUNTERPART)
-    assert {f.short: name for name, f in FUNCTIONS.items()} == {
-        short: name for short, name in TASKS.items() if short != "Sent"
+    assert list(COUNTERPART.values()) == ["rnn", "lstm", "gru"]
+    assert all(FUNCTIONS[name].short == short for short, name in TASKS.items() if short != "Sent")
+
+
+def test_a_new_network_task_or_recipe_changes_no_plan(monkeypatch):
+    keys = {
+        recipe: set(make_plan(["all"], scale=find_scale("full", recipe=recipe)).jobs)
+        for recipe in PLANNED
     }
+    monkeypatch.setitem(REGISTRY, "new-network", REGISTRY["c-gru"])
+    monkeypatch.setitem(FUNCTIONS, "new-task", FUNCTIONS["unique-sum"])
+    monkeypatch.setitem(RECIPES, "new-recipe", RECIPES["fast"])
+    _built.cache_clear()
+    for recipe, before in keys.items():
+        assert set(make_plan(["all"], scale=find_scale("full", recipe=recipe)).jobs) == before
+    assert {scale.recipe for scale in every_scale()} == set(PLANNED)
+
+
+def test_networks_beyond_the_paper_are_not_trained_with_its_recipe():
+    for recipe, beyond in (("muon", set(BEYOND)), ("paper", set())):
+        plan = make_plan(["all"], scale=find_scale("full", recipe=recipe))
+        models = {job.model for job in plan.jobs.values() if hasattr(job, "model")}
+        assert models & set(BEYOND) == beyond
 
 
 @pytest.mark.parametrize(("model", "task"), list(product(MODELS, IMAGE_TASKS)))
 def test_mean_median_and_deviation_can_come_from_three_runs(model, task):
     # Of three numbers with a given distance t of mean and median, the deviation is smallest when
     # two are equal: sqrt(2) t if it divides by three. (Dividing by two, it would have to be at
-    # least sqrt(3) t, which eight of the printed cells are not.) A printed t may be 0.01 off.
+    # least sqrt(3) t, which eight of the printed jobs are not.) A printed t may be 0.01 off.
     distance = abs(effectiveness.MAIN_MEAN[model][task] - effectiveness.MAIN_MEDIAN[model][task])
     least = sqrt(2) * max(0.0, distance - 0.01)
     assert least <= effectiveness.MAIN_STDEV[model][task] + 0.005 + 1e-9
@@ -133,11 +152,11 @@ def test_relative_values_are_differences_of_the_absolute_ones():
 
 
 def test_capacity_networks_win_most_cells_of_the_main_table():
-    cells = [
+    jobs = [
         effectiveness.MAIN_MEAN[c][task] < effectiveness.MAIN_MEAN[COUNTERPART[c]][task]
         for c, task in product(CAPACITY, ("UC", *IMAGE_TASKS))
     ]
-    assert (sum(cells), len(cells)) == (13, 15)
+    assert (sum(jobs), len(jobs)) == (13, 15)
 
 
 @pytest.mark.parametrize("model", RECURRENT)
@@ -231,9 +250,9 @@ def test_histograms_fit_the_exact_distribution(task):
 
 
 def test_grid_has_the_number_of_experiments_that_the_paper_states():
-    cells = [number for row in search.GRID.values() for number in row.values()]
-    assert len(cells) == 486
-    assert sum(number is None for number in cells) == 148
+    jobs = [number for row in search.GRID.values() for number in row.values()]
+    assert len(jobs) == 486
+    assert sum(number is None for number in jobs) == 148
     assert {model for model, _, _ in search.GRID} == set(MODELS)
 
 

@@ -48,9 +48,9 @@ def report(results):
 def test_everything_was_run_once(results):
     plan = make_plan(["all"], scale="smoke")
     records = Results(results).read()
-    assert set(records) == set(plan.choices)
+    assert set(records) == set(plan.jobs)
     assert not [record for record in records.values() if record.failure]
-    assert len((results / "records.jsonl").read_text().splitlines()) == len(plan.choices)
+    assert len((results / "records.jsonl").read_text().splitlines()) == len(plan.jobs)
     said = capnets("reproduce", "all", "--scale", "smoke", "--results", results, "--dry-run")
     assert f"{len(records)} runs in all, {len(records)} done" in said.stdout
 

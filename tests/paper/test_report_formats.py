@@ -21,33 +21,33 @@ FULL = find_scale("full")
 ORDERS = [0.1, 0.2, 0.3, 0.4, 0.5]
 
 
-def record(choice, **changes):
+def record(job, **changes):
     values = {"metrics": {}, "failure": None, "reason": "", "cost": {}}
-    return Record(choice=choice, made=made(choice), **values | changes)
+    return Record(job=job, made=made(job), **values | changes)
 
 
-def on_images(choice, **shared):
+def on_images(job, **shared):
     metrics = {"curve": [3.0, 2.0], "shared": shared, "held-out": {**shared, "mse": 7.77}}
-    return record(choice, metrics=metrics)
+    return record(job, metrics=metrics)
 
 
 def examples():
     """Networks whose added values are those that the paper prints."""
     for task, example in EXAMPLES.items():
         for model in CAPACITY:
-            cell = replace(FULL.cell(model, task), sizes=(len(example.classes),))
+            job = replace(FULL.job(model, task), sizes=(len(example.classes),))
             values = [*example.values[model], example.totals[model]]
-            yield on_images(cell, mse=0.5, example=values)
+            yield on_images(job, mse=0.5, example=values)
 
 
 @pytest.fixture(scope="module")
 def summary():
     main = [
-        on_images(FULL.cell(model, task), mse=0.25, order_mse=ORDERS, order_spread=0.1)
+        on_images(FULL.job(model, task), mse=0.25, order_mse=ORDERS, order_spread=0.1)
         for model in (*MODELS, "c-deepset")
         for task in ("UC", "US")
     ]
-    failed = record(FULL.cell("rnn", "WTri"), failure="diverged", reason="{50 % of $x_1^2$ ~ \\0}")
+    failed = record(FULL.job("rnn", "WTri"), failure="diverged", reason="{50 % of $x_1^2$ ~ \\0}")
     labels = record(
         FULL.labels("US", (10,)),
         metrics={f"label_{k}": v for k, v in STATISTICS["US/10"].items()}

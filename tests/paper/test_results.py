@@ -6,16 +6,16 @@ import os
 import pytest
 
 from capnets.errors import InputError
-from capnets.paper.jobs import Cell, Shape
+from capnets.paper.jobs import ShapeJob, TrainingJob
 from capnets.paper.results import Record, Results
 
 MADE = {"version": 1, "versions": {}, "machine": {}}
 
 
 def record(model="c-gru", mse=0.25, **changes):
-    choice = Cell(model=model, task="unique-sum", source="digits", embedding="none")
+    job = TrainingJob(model=model, task="unique-sum", source="digits", embedding="none")
     metrics = {"epochs": 2, "shared": {"mse": mse}, "held-out": {"mse": 2 * mse}}
-    values = {"choice": choice, "metrics": metrics, "failure": None, "reason": ""}
+    values = {"job": job, "metrics": metrics, "failure": None, "reason": ""}
     return Record(**values | {"made": MADE, "cost": {"train_seconds": 1.0}} | changes)
 
 
@@ -28,7 +28,7 @@ def appended(folder, *records):
 
 
 def test_records_come_back_as_they_were(tmp_path):
-    records = [record(), record("gru", 0.5), record(choice=Shape(model="c-gru"))]
+    records = [record(), record("gru", 0.5), record(job=ShapeJob(model="c-gru"))]
     found = appended(tmp_path, *records).read()
     assert list(found.values()) == records
     assert found[records[0].key].under("held-out") == {"epochs": 2, "mse": 0.5}
@@ -82,7 +82,7 @@ def test_a_line_of_another_version_is_named(tmp_path):
     line["choice"].pop("colour")
     line["choice"]["seed"] = 5  # somebody changed it by hand: the key no longer fits
     results.path.write_text(json.dumps(line) + "\n")
-    with pytest.raises(InputError, match="its choice is"):
+    with pytest.raises(InputError, match="its job has"):
         results.read()
 
 

@@ -12,14 +12,14 @@ from capnets.errors import InputError
 from capnets.paper import execute, scheduler
 from capnets.paper.estimate import Estimate
 from capnets.paper.plan import Plan, make_plan
-from capnets.paper.pool import Done, LocalWorkers, Progressed, attempt
+from capnets.paper.pool import EpochDone, JobDone, LocalWorkers, attempt
 from capnets.paper.results import Record, Results
 from capnets.paper.scales import find_scale
 from capnets.paper.scheduler import Outcome, reproduce
 from capnets.paper.tables import Entry, Reading, Table
 from paper.processes import children, gone, settled, started, sweep, swept, until
 
-CELL = find_scale("smoke").cell("c-gru", "US")
+JOB = find_scale("smoke").job("c-gru", "US")
 
 
 class Here:
@@ -33,14 +33,14 @@ class Here:
     def room(self):
         return self.waiting is None
 
-    def submit(self, choice):
-        self.waiting = choice
-        self.begun.append(choice)
+    def submit(self, job):
+        self.waiting = job
+        self.begun.append(job)
 
     def events(self, timeout):
         if timeout:  # it has not begun at the first look
-            choice, self.waiting = self.waiting, None
-            yield attempt(choice, self.runs)
+            job, self.waiting = self.waiting, None
+            yield attempt(job, self.runs)
 
     def stop(self):
         pass
@@ -53,10 +53,10 @@ def here(tmp_path, monkeypatch):
     return worker
 
 
-def plan_of(*cells):
+def plan_of(*jobs):
     entries = tuple(
-        Entry(row=str(n), column="", reading=Reading("mse"), choices=(cell,))
-        for n, cell in enumerate(cells)
+        Entry(row=str(n), column="", reading=Reading("mse"), jobs=(job,))
+        for n, job in enumerate(jobs)
     )
     table = Table(name="t", number="Table 0", title="", shows="", build=lambda scale: entries)
     return Plan(find_scale("smoke"), ((table, entries),))
@@ -92,7 +92,7 @@ def test_stopping_everything_at_once_loses_nothing(undisturbed, tmp_path):
         until(lambda: list(folder.glob("runs/*/checkpoint.safetensors")), runner)
     with (folder / "records.jsonl").open("ab") as file:
         file.write(b'{"key": "half a li')  # as a machine would leave it that lost its power
-    assert swept(folder, jobs=1)
+    assert swept(folder, processes=1)
     assert settled(folder) == undisturbed
 
 
@@ -118,42 +118,42 @@ def test_nothing_is_done_twice(tmp_path):
     events = []
     outcome = reproduce(plan, tmp_path / "r", watch=lambda event, _: events.append(event))
     assert outcome.complete
-    assert len(outcome.records) == len(plan.choices) == 1  # five tables, one run
+    assert len(outcome.records) == len(plan.jobs) == 1  # five tables, one run
     happened = [type(event) for event in events if event is not None]
-    assert happened == [Progressed, Progressed, Done]
+    assert happened == [EpochDone, EpochDone, JobDone]
     content = (tmp_path / "r" / "records.jsonl").read_bytes()
-    again = reproduce(plan, tmp_path / "r", jobs=2, watch=lambda *_: pytest.fail("worked"))
+    again = reproduce(plan, tmp_path / "r", processes=2, watch=lambda *_: pytest.fail("worked"))
     assert again.complete
     assert (tmp_path / "r" / "records.jsonl").read_bytes() == content
 
 
 @pytest.mark.slow
 def test_failures_are_results_and_errors_are_not(tmp_path):
-    diverging = replace(CELL, model="rnn", recipe="paper", learning_rate=1e30)
-    impossible = replace(CELL, task="unique-sum", source="nowhere")
+    diverging = replace(JOB, model="rnn", recipe="paper", learning_rate=1e30)
+    impossible = replace(JOB, task="unique-sum", source="nowhere")
     alike = replace(impossible, seed=1)
-    outcome = reproduce(plan_of(diverging, impossible, alike, CELL), tmp_path / "r")
+    outcome = reproduce(plan_of(diverging, impossible, alike, JOB), tmp_path / "r")
     assert outcome.records[diverging.key].failure == "diverged"
     assert "epoch 1" in outcome.records[diverging.key].reason
-    assert outcome.records[CELL.key].failure is None
-    assert set(outcome.wrong) == {impossible.key, alike.key}
-    assert all("unknown source 'nowhere'" in reason for reason in outcome.wrong.values())
+    assert outcome.records[JOB.key].failure is None
+    assert set(outcome.errors) == {impossible.key, alike.key}
+    assert all("unknown source 'nowhere'" in reason for reason in outcome.errors.values())
     assert not outcome.complete
     recorded = Results(tmp_path / "r").read()
-    assert set(recorded) == {diverging.key, CELL.key}
+    assert set(recorded) == {diverging.key, JOB.key}
     # A failure counts as done, until it is asked for again.
     done = reproduce(plan_of(diverging), tmp_path / "r", watch=lambda *_: pytest.fail("worked"))
     assert done.complete
     events = []
     reproduce(plan_of(diverging), tmp_path / "r", retry=True, watch=lambda e, _: events.append(e))
-    assert [type(event) for event in events if event is not None] == [Done]
+    assert [type(event) for event in events if event is not None] == [JobDone]
 
 
 def test_what_is_wrong_with_one_run_leaves_the_others_alone(here, tmp_path):
-    wrong = replace(CELL, activation="sideways")
-    outcome = reproduce(plan_of(wrong, CELL), tmp_path / "r")
-    assert set(outcome.wrong) == {wrong.key}
-    assert set(outcome.records) == {CELL.key}
+    wrong = replace(JOB, activation="sideways")
+    outcome = reproduce(plan_of(wrong, JOB), tmp_path / "r")
+    assert set(outcome.errors) == {wrong.key}
+    assert set(outcome.records) == {JOB.key}
 
 
 def test_missing_data_is_looked_for_once(here, tmp_path, monkeypatch):
@@ -167,12 +167,12 @@ def test_missing_data_is_looked_for_once(here, tmp_path, monkeypatch):
     monkeypatch.delenv("CAPNETS_DATA", raising=False)
     monkeypatch.setenv("CAPNETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", unreachable)
-    cells = [replace(CELL, source="mnist", seed=seed) for seed in range(3)]
+    jobs = [replace(JOB, source="mnist", seed=seed) for seed in range(3)]
     labels = replace(find_scale("smoke"), source="mnist").labels("US", (10,))
-    outcome = reproduce(plan_of(*cells, labels), tmp_path / "r")
-    assert here.begun == [cells[0], labels]
-    assert set(outcome.wrong) == {cell.key for cell in cells}
-    assert all("was not found" in reason for reason in outcome.wrong.values())
+    outcome = reproduce(plan_of(*jobs, labels), tmp_path / "r")
+    assert here.begun == [jobs[0], labels]
+    assert set(outcome.errors) == {job.key for job in jobs}
+    assert all("was not found" in reason for reason in outcome.errors.values())
     assert set(outcome.records) == {labels.key}
 
 
@@ -182,24 +182,24 @@ def test_whoever_watches_sees_it_begin(here, tmp_path):
     def watch(event, outcome):
         seen.append((event, list(outcome.running), outcome.workers))
 
-    reproduce(plan_of(CELL), tmp_path / "r", watch=watch)
-    assert seen[0] == (None, [CELL.key], Here.count)
-    assert isinstance(seen[1][0], Done)
+    reproduce(plan_of(JOB), tmp_path / "r", watch=watch)
+    assert seen[0] == (None, [JOB.key], Here.count)
+    assert isinstance(seen[1][0], JobDone)
 
 
 @pytest.mark.slow
 def test_a_run_that_always_kills_its_process_is_recorded(tmp_path):
     """And the others are done all the same: the kill comes from outside, as from a full memory."""
-    deadly = replace(CELL, epochs=10_000)
+    deadly = replace(JOB, epochs=10_000)
 
     def kill(event, outcome):
-        if isinstance(event, Progressed) and event.choice == deadly:
+        if isinstance(event, EpochDone) and event.job == deadly:
             for child in children(os.getpid()):
                 os.kill(child, signal.SIGKILL)
 
-    outcome = reproduce(plan_of(deadly, CELL), tmp_path / "r", watch=kill)
+    outcome = reproduce(plan_of(deadly, JOB), tmp_path / "r", watch=kill)
     assert outcome.records[deadly.key].failure == "killed"
-    assert outcome.records[CELL.key].failure is None
+    assert outcome.records[JOB.key].failure is None
 
 
 def test_running_out_of_memory_is_a_result(tmp_path, monkeypatch):
@@ -207,12 +207,12 @@ def test_running_out_of_memory_is_a_result(tmp_path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(execute, "train_task", full)
-    record = execute.perform(CELL, runs=tmp_path)
+    record = execute.run_job(JOB, runs=tmp_path)
     assert record.failure == "out of memory"
 
 
 def test_what_another_recipe_made_is_stale(tmp_path):
-    record = execute.perform(CELL, runs=tmp_path)
+    record = execute.run_job(JOB, runs=tmp_path)
     assert not execute.is_stale(record)
     for change in ({"recipe": record.made["recipe"] | {"batch_size": 7}}, {"version": -1}):
         assert execute.is_stale(replace(record, made={**record.made, **change}))
@@ -228,7 +228,7 @@ def test_what_another_recipe_made_is_stale(tmp_path):
 
 def test_blocks_of_test_sets_begin_with_the_tested_ones(tmp_path):
     """The larger draw continues the test sets, so its first blocks have their mean error."""
-    metrics = execute.perform(CELL, runs=tmp_path).metrics
+    metrics = execute.run_job(JOB, runs=tmp_path).metrics
     for protocol in ("shared", "held-out"):
         blocks = metrics[protocol]["block_mse"]
         assert len(blocks) == execute.BLOCKS
@@ -239,16 +239,16 @@ def test_blocks_of_test_sets_begin_with_the_tested_ones(tmp_path):
 def test_a_run_begun_with_another_recipe_begins_anew(tmp_path, monkeypatch):
     from capnets.training import recipe as recipes
 
-    first = execute.perform(CELL, runs=tmp_path)
-    changed = replace(recipes.RECIPES[CELL.recipe], batch_size=50)
-    monkeypatch.setitem(recipes.RECIPES, CELL.recipe, changed)
+    first = execute.run_job(JOB, runs=tmp_path)
+    changed = replace(recipes.RECIPES[JOB.recipe], batch_size=50)
+    monkeypatch.setitem(recipes.RECIPES, JOB.recipe, changed)
     assert execute.is_stale(first)
     assert not execute.current({first.key: first})
-    second = execute.perform(CELL, runs=tmp_path)
+    second = execute.run_job(JOB, runs=tmp_path)
     assert second.made["recipe"]["batch_size"] == 50
     assert second.metrics != first.metrics
     assert second.cost["cpu_seconds"] > 0, "nothing was resumed, so all of its time is known"
-    assert execute.perform(CELL, runs=tmp_path).metrics == second.metrics  # read back, not trained
+    assert execute.run_job(JOB, runs=tmp_path).metrics == second.metrics  # read back, not trained
 
 
 @pytest.mark.parametrize(
@@ -263,45 +263,45 @@ def test_a_run_begun_with_another_recipe_begins_anew(tmp_path, monkeypatch):
     ],
 )
 def test_a_damaged_run_begins_anew(tmp_path, name, content):
-    first = execute.perform(CELL, runs=tmp_path)
+    first = execute.run_job(JOB, runs=tmp_path)
     (path,) = tmp_path.glob(f"*/{name}")
     path.unlink() if content is None else path.write_bytes(content)
-    again = execute.perform(CELL, runs=tmp_path)
+    again = execute.run_job(JOB, runs=tmp_path)
     assert again.metrics == first.metrics
     assert not again.cost["resumed"]
-    assert execute.perform(CELL, runs=tmp_path).cost["resumed"], "whole again"
+    assert execute.run_job(JOB, runs=tmp_path).cost["resumed"], "whole again"
 
 
 def test_a_damaged_checkpoint_begins_anew(tmp_path):
     def kill(epoch):
         raise KeyboardInterrupt
 
-    whole = execute.perform(CELL, runs=tmp_path / "whole")
+    whole = execute.run_job(JOB, runs=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        execute.perform(CELL, runs=tmp_path, progress=kill)
+        execute.run_job(JOB, runs=tmp_path, progress=kill)
     (path,) = tmp_path.glob("*/checkpoint.safetensors")
     path.write_bytes(path.read_bytes()[:-20])
-    assert execute.perform(CELL, runs=tmp_path).metrics == whole.metrics
+    assert execute.run_job(JOB, runs=tmp_path).metrics == whole.metrics
 
 
 def test_records_have_what_the_tables_read(tmp_path):
-    metrics = execute.perform(CELL, runs=tmp_path).under("held-out")
+    metrics = execute.run_job(JOB, runs=tmp_path).under("held-out")
     assert {"mse", "accuracy", "added_value_error", "order_mse", "valid_mse", "curve"} <= set(
         metrics
     )
     assert len(metrics["order_mse"]) == 5
     assert metrics["order_mse"] == sorted(metrics["order_mse"])
     assert len(metrics["curve"]) == metrics["epochs"] == 2
-    example = execute.perform(replace(CELL, sizes=(5,)), runs=tmp_path).under("shared")["example"]
+    example = execute.run_job(replace(JOB, sizes=(5,)), runs=tmp_path).under("shared")["example"]
     assert example[-1] == pytest.approx(sum(example[:-1]))
     assert len(example) == 6
 
 
 def test_bad_requests_are_refused(tmp_path):
-    with pytest.raises(InputError, match="at least 1 job"):
-        reproduce(plan_of(CELL), tmp_path, jobs=0)
-    with pytest.raises(InputError, match="give one of the two"):
-        reproduce(plan_of(CELL), tmp_path, jobs=2, cluster="tcp://127.0.0.1:8786")
+    with pytest.raises(InputError, match="processes must be at least 1"):
+        reproduce(plan_of(JOB), tmp_path, processes=0)
+    with pytest.raises(InputError, match="exclude each other"):
+        reproduce(plan_of(JOB), tmp_path, processes=2, cluster="tcp://127.0.0.1:8786")
     assert not list(tmp_path.iterdir())
 
 
@@ -316,12 +316,12 @@ def test_idle_workers_end_when_told(tmp_path):
 class TestTimeLeft:
     """How long the rest will take."""
 
-    RIDGE = find_scale("small").cell("ridge", "Sent")
-    CELL = find_scale("small").cell("gru", "Sent")
+    RIDGE = find_scale("small").job("ridge", "Sent")
+    JOB = find_scale("small").job("gru", "Sent")
 
-    def record(self, cell, epochs, seconds):
+    def record(self, job, epochs, seconds):
         return Record(
-            choice=cell,
+            job=job,
             metrics={"epochs": epochs},
             failure=None,
             reason="",
@@ -331,15 +331,15 @@ class TestTimeLeft:
 
     def test_a_baseline_says_nothing_about_networks(self):
         estimate = Estimate([self.record(self.RIDGE, 0, 1.0)])
-        outcome = Outcome({}, deque([self.CELL]))
+        outcome = Outcome({}, deque([self.JOB]))
         assert estimate.left(outcome) is None
-        estimate.see(self.record(self.CELL, 10, 20.0))
-        assert estimate.left(outcome) == Estimate([self.record(self.CELL, 10, 20.0)]).left(outcome)
+        estimate.see(self.record(self.JOB, 10, 20.0))
+        assert estimate.left(outcome) == Estimate([self.record(self.JOB, 10, 20.0)]).left(outcome)
         assert estimate.left(Outcome({}, deque([self.RIDGE]))) == 0
 
     def test_is_shared_by_the_workers(self):
-        estimate = Estimate([self.record(self.CELL, 10, 20.0)])
-        waiting = deque(replace(self.CELL, seed=seed) for seed in range(8))
+        estimate = Estimate([self.record(self.JOB, 10, 20.0)])
+        waiting = deque(replace(self.JOB, seed=seed) for seed in range(8))
         alone = estimate.left(Outcome({}, waiting))
         assert alone > 0
         assert estimate.left(Outcome({}, waiting, workers=4)) == pytest.approx(alone / 4)

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from capnets.errors import InputError
-from capnets.paper.jobs import Cell, Shape
+from capnets.paper.jobs import ShapeJob, TrainingJob
 from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE
 from capnets.paper.plan import make_plan, narrow
 from capnets.paper.published.interpretability import EXAMPLES
@@ -24,7 +24,7 @@ def entries(name: str, scale=FULL):
 
 
 def keys(name: str, row: str, column: str, scale=FULL) -> list[str]:
-    return [choice.key for choice in entries(name, scale)[row, column].choices]
+    return [job.key for job in entries(name, scale)[row, column].jobs]
 
 
 def test_every_table_and_figure_with_data_is_there():
@@ -44,12 +44,12 @@ def test_entries_have_a_place_of_their_own(name, scale):
     # All rows have the same columns, but for the examples: their sets differ in size.
     columns = Counter(entry.row for entry in found)
     assert len(set(columns.values())) == 1
-    assert all(choice.key for entry in found for choice in entry.needed)
+    assert all(job.key for entry in found for job in entry.needed)
 
 
 def test_full_scale_runs_are_counted():
     plan = make_plan(["all"])
-    kinds = Counter(choice.kind for choice in plan.choices.values())
+    kinds = Counter(job.kind for job in plan.jobs.values())
     main, larger, fewer, varying = 10 * 6 * 3, 10 * 3 * 3, 10 * 9 * 3, 6 * 4 * 3
     without_abs, prior, examples, grid = 3 * 4 * 3, 3, 3 * 4, 486
     printed = main + larger + fewer + varying + without_abs + prior + examples + grid
@@ -69,7 +69,7 @@ def test_our_own_networks_stand_below_the_papers_rows_without_a_number(name):
     assert {entry.published for entry in ours} <= {None}
     # As many columns as the paper's rows have, and runs behind each of them.
     assert len({entry.column for entry in ours}) in (0, len({entry.column for entry in found}))
-    assert all(entry.choices for entry in ours)
+    assert all(entry.jobs for entry in ours)
     main = name in (*GROUPS["main"], "larger-sets", *GROUPS["varying-sizes"], "added-value-error")
     if main:
         assert {entry.model for entry in ours} == set(BEYOND)
@@ -77,16 +77,15 @@ def test_our_own_networks_stand_below_the_papers_rows_without_a_number(name):
 
 def test_our_own_networks_can_be_run_alone():
     plan = make_plan(["main"], models=["C-DeepSet"], tasks=["US"])
-    assert [(c.model, c.seed) for c in plan.choices.values()] == [
-        ("c-deepset", s) for s in range(3)
-    ]
+    assert [(c.model, c.seed) for c in plan.jobs.values()] == [("c-deepset", s) for s in range(3)]
 
 
 def test_with_the_papers_recipe_the_search_shares_the_chosen_runs():
     plan = make_plan(["all"], scale=replace(FULL, recipe="paper"))
     shared = 10 * 3
-    everything = len(make_plan(["all"]).choices)
-    assert len(plan.choices) == everything - shared
+    ours = make_plan(["all"]).jobs.values()
+    everything = [job for job in ours if getattr(job, "model", None) not in BEYOND]
+    assert len(plan.jobs) == len(everything) - shared
 
 
 def test_tables_share_the_runs_of_the_main_table():
@@ -111,21 +110,21 @@ def test_tables_share_the_runs_of_the_main_table():
 def test_differences_are_from_the_counterpart_with_as_many_sets():
     absolute, accuracy = entries("training-absolute"), entries("training-accuracy")
     for (model, column), entry in entries("training-relative").items():
-        assert entry.choices == absolute[model, column].choices
+        assert entry.jobs == absolute[model, column].jobs
         if model in COUNTERPART:
-            assert entry.minus == absolute[COUNTERPART[model], column].choices
+            assert entry.minus == absolute[COUNTERPART[model], column].jobs
         else:
             assert entry.minus == ()
         if (model, column) in accuracy:
-            assert accuracy[model, column].choices == entry.choices
+            assert accuracy[model, column].jobs == entry.jobs
 
 
 def test_runs_are_as_large_as_the_scale_says():
-    assert {c.sets for c in entries("training-absolute")["rnn", "US 30k"].choices} == {30_000}
+    assert {c.sets for c in entries("training-absolute")["rnn", "US 30k"].jobs} == {30_000}
     small = find_scale("small")
-    assert {c.sets for c in entries("training-absolute", small)["rnn", "US 30k"].choices} == {3_000}
-    assert {c.sizes for c in entries("larger-sets")["rnn", "40"].choices} == {(40,)}
-    assert [c.seed for c in entries("main-mean")["rnn", "US"].choices] == [0, 1, 2]
+    assert {c.sets for c in entries("training-absolute", small)["rnn", "US 30k"].jobs} == {3_000}
+    assert {c.sizes for c in entries("larger-sets")["rnn", "40"].jobs} == {(40,)}
+    assert [c.seed for c in entries("main-mean")["rnn", "US"].jobs] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -134,18 +133,18 @@ def test_runs_on_images_are_tasks_and_recipes_that_exist(scale):
     from capnets.training.priors import prior_from_dict
     from capnets.training.recipe import recipe
 
-    for choice in make_plan(["all"], scale=scale).choices.values():
-        if isinstance(choice, Cell):
-            recipe(choice.recipe, epochs=choice.epochs, learning_rate=choice.learning_rate)
-            if choice.model == RIDGE:
-                assert choice.task == "sentiment"
+    for job in make_plan(["all"], scale=scale).jobs.values():
+        if isinstance(job, TrainingJob):
+            recipe(job.recipe, epochs=job.epochs, learning_rate=job.learning_rate)
+            if job.model == RIDGE:
+                assert job.task == "sentiment"
                 continue
-            ModelSpec(choice.model, activation=choice.activation or "abs", layers=choice.layers)
-            assert all(prior_from_dict(prior) for prior in choice.priors)
-        if not isinstance(choice, Shape) and choice.task != "sentiment":
-            assert choice.source in SOURCES
-            embedding = getattr(choice, "embedding", "none")
-            TaskSpec(choice.task, choice.source, embedding, choice.sizes)
+            ModelSpec(job.model, activation=job.activation or "abs", layers=job.layers)
+            assert all(prior_from_dict(prior) for prior in job.priors)
+        if not isinstance(job, ShapeJob) and job.task != "sentiment":
+            assert job.source in SOURCES
+            embedding = getattr(job, "embedding", "none")
+            TaskSpec(job.task, job.source, embedding, job.sizes)
             assert embedding in EMBEDDINGS
 
 
@@ -154,13 +153,13 @@ def test_smoke_leaves_nothing_out_but_text_and_most_of_the_grid():
     for name in TABLES:
         for entry in TABLES[name].entries(smoke):
             if name != "hyper-parameters":
-                assert bool(entry.choices) == (entry.task != "Sent")
-    run = [entry for entry in entries("hyper-parameters", smoke).values() if entry.choices]
+                assert bool(entry.jobs) == (entry.task != "Sent")
+    run = [entry for entry in entries("hyper-parameters", smoke).values() if entry.jobs]
     assert {entry.model for entry in run} == set(MODELS)
     assert {entry.task for entry in run} == {"US", "WTri", "US+S"}
-    assert {choice.hidden for entry in run for choice in entry.choices} == {8, 16, 32}
-    assert {choice.layers for entry in run for choice in entry.choices} == {2, 3}
-    assert {choice.learning_rate for entry in run for choice in entry.choices} == {
+    assert {job.hidden for entry in run for job in entry.jobs} == {8, 16, 32}
+    assert {job.layers for entry in run for job in entry.jobs} == {2, 3}
+    assert {job.learning_rate for entry in run for job in entry.jobs} == {
         0.01,
         0.001,
         0.0001,
@@ -256,7 +255,7 @@ def test_plans_are_narrowed_by_models_tasks_and_seeds():
         seeds=[5, 7],
     )  # fmt: skip
     assert [table.name for table, _ in plan.tables] == list(GROUPS["main"])
-    assert Counter((c.model, c.task, c.seed) for c in plan.choices.values()) == {
+    assert Counter((c.model, c.task, c.seed) for c in plan.jobs.values()) == {
         (model, task, seed): 1
         for model in ("c-gru", "gru")
         for task in ("unique-sum", "weighted-triangular")
@@ -267,9 +266,7 @@ def test_plans_are_narrowed_by_models_tasks_and_seeds():
 def test_what_has_no_seed_is_run_once():
     for seeds in ([0], [0, 1, 2], [5]):
         plan = make_plan(["sentiment"], models=[RIDGE], seeds=seeds)
-        assert Counter(choice.source for choice in plan.choices.values()) == dict.fromkeys(
-            REVIEWS, 1
-        )
+        assert Counter(job.source for job in plan.jobs.values()) == dict.fromkeys(REVIEWS, 1)
 
 
 def test_narrowing_models_leaves_out_what_is_about_none():
@@ -279,7 +276,7 @@ def test_narrowing_models_leaves_out_what_is_about_none():
 
 def test_a_narrowed_difference_still_has_its_counterpart():
     plan = make_plan(["training-relative"], models=["c-rnn"], tasks=["US"], seeds=[0])
-    assert {choice.model for choice in plan.choices.values()} == {"rnn", "c-rnn"}
+    assert {job.model for job in plan.jobs.values()} == {"rnn", "c-rnn"}
 
 
 def test_readings():

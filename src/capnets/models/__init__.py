@@ -213,8 +213,10 @@ MODELS: dict[str, Entry] = {
     ),
     "deepset": Entry("DeepSet", "sum of encoded instances, decoded", _deep_set),
     "attention": Entry("Attention", "weighted mean of encoded instances, decoded", _attention),
-    "set-transformer": Entry("Set Trans.", "self-attention, pooled", _set_transformer(False)),
-    "set-transformer-l": Entry("Set Trans. L", "larger, inducing points", _set_transformer(True)),
+    "set-transformer": Entry("Set Transformer", "self-attention, pooled", _set_transformer(False)),
+    "set-transformer-l": Entry(
+        "Set Transformer L", "larger, inducing points", _set_transformer(True)
+    ),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from capnets.paper.claims import IMAGE_TASKS, Case, Claim, Count, least, lower
 from capnets.paper.compare import Compared, Comparison, Number
-from capnets.paper.names import BEYOND, CAPACITY, LABELS, MODELS
+from capnets.paper.names import BEYOND, CAPACITY, MODELS, label
 
 __all__ = ["count_beyond"]
 
@@ -16,7 +16,7 @@ def count_beyond(comparison: Comparison) -> tuple[Claim, ...]:
     main, added = comparison.tables["main-mean"], comparison.tables["added-value-error"]
     found = [_below_the_papers_best(main)]
     for model in BEYOND:
-        name = LABELS[model]
+        name = label(model)
         found += [
             _ahead(
                 main,

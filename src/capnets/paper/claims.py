@@ -217,7 +217,7 @@ CLAIMS: tuple[tuple[str, str, str, str, Cases], ...] = (
         "counterpart",
         "main-mean",
         "A capacity network predicts better than its counterpart, the recurrent network with the "
-        "same cell.",
+        "same job.",
         "three pairs, five image tasks",
         partial(_counterpart, "main-mean", IMAGE_TASKS),
     ),

@@ -1,6 +1,6 @@
 """The workers of a Dask cluster.
 
-Every choice is one future, done again if its worker is lost. Run folders are written where the
+Every job is one future, done again if its worker is lost. Run folders are written where the
 worker is: on a file system that all share, what was interrupted goes on from its checkpoint;
 elsewhere it begins anew. Records travel home either way.
 """
@@ -20,8 +20,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from capnets.errors import InputError
-from capnets.paper.jobs import Choice
-from capnets.paper.pool import Done, Event, Lost, Progressed, Wrong, attempt
+from capnets.paper.jobs import Job
+from capnets.paper.pool import EpochDone, Event, JobDone, JobError, WorkerLost, attempt
 
 __all__ = ["ClusterWorkers"]
 
@@ -52,7 +52,7 @@ class ClusterWorkers:
                 f"start some with `dask worker {address} --nthreads 1`"
             ) from None
         self.runs = runs
-        self.futures: dict[str, tuple[Choice, Any]] = {}
+        self.futures: dict[str, tuple[Job, Any]] = {}
         self.happened: Queue[Event] = Queue()
         self.client.subscribe_topic(TOPIC, self._hear)
 
@@ -62,14 +62,14 @@ class ClusterWorkers:
         return len(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def room(self) -> int:
-        """Workers that have nothing to do, and some more so that none waits for the next choice."""
+        """Workers that have nothing to do, and some more so that none waits for the next job."""
         return max(0, 2 * self.count - len(self.futures))
 
-    def submit(self, choice: Choice) -> None:
-        """Hand a choice to the scheduler."""
-        future = self.client.submit(_attempt, choice, self.runs, pure=False)
-        self.futures[choice.key] = (choice, future)
-        future.add_done_callback(partial(self._end, choice))
+    def submit(self, job: Job) -> None:
+        """Hand a job to the scheduler."""
+        future = self.client.submit(_attempt, job, self.runs, pure=False)
+        self.futures[job.key] = (job, future)
+        future.add_done_callback(partial(self._end, job))
 
     def events(self, timeout: float) -> Iterator[Event]:
         """What the scheduler says."""
@@ -79,12 +79,12 @@ class ClusterWorkers:
             if self.client.status != "running":
                 raise InputError("the Dask scheduler is gone; start it, then again") from None
             return
-        if isinstance(event, Progressed):
-            if event.choice.key in self.futures:  # else it arrived behind its own end
+        if isinstance(event, EpochDone):
+            if event.job.key in self.futures:  # else it arrived behind its own end
                 yield event
             return
-        choice = event.record.choice if isinstance(event, Done) else event.choice
-        _, future = self.futures.pop(choice.key)
+        job = event.record.job if isinstance(event, JobDone) else event.job
+        _, future = self.futures.pop(job.key)
         future.release()
         yield event
 
@@ -97,9 +97,9 @@ class ClusterWorkers:
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         key = event[1]["key"]
         if key in self.futures:
-            self.happened.put(Progressed(self.futures[key][0], event[1]["epoch"]))
+            self.happened.put(EpochDone(self.futures[key][0], event[1]["epoch"]))
 
-    def _end(self, choice: Choice, future: Any) -> None:
+    def _end(self, job: Job, future: Any) -> None:
         if future.status == "finished":
             self.happened.put(future.result())
         elif future.status == "error":
@@ -107,9 +107,9 @@ class ClusterWorkers:
             # workers and lost them all, or could not bring the result home.
             error = future.exception()
             if type(error).__name__ == "KilledWorker":
-                self.happened.put(Lost(choice, final=True))
+                self.happened.put(WorkerLost(job, final=True))
             else:
-                self.happened.put(Wrong(choice, f"{type(error).__name__}: {error}"))
+                self.happened.put(JobError(job, f"{type(error).__name__}: {error}"))
 
 
 def _connect(address: str) -> Any:
@@ -185,10 +185,10 @@ def _within(seconds: float, act: Callable[[], None]) -> None:
     done.result(timeout=seconds)
 
 
-def _attempt(choice: Choice, runs: Path) -> Done | Wrong:
+def _attempt(job: Job, runs: Path) -> JobDone | JobError:
     from distributed import get_worker
 
     worker = get_worker()
     return attempt(
-        choice, runs, lambda epoch: worker.log_event(TOPIC, {"key": choice.key, "epoch": epoch})
+        job, runs, lambda epoch: worker.log_event(TOPIC, {"key": job.key, "epoch": epoch})
     )

@@ -10,7 +10,7 @@ from statistics import pstdev
 from typing import Any, Literal
 
 from capnets.errors import InputError
-from capnets.paper.jobs import Cell, Choice
+from capnets.paper.jobs import Job, TrainingJob
 from capnets.paper.results import Record
 from capnets.paper.scales import Scale, every_scale
 from capnets.paper.tables import TABLES, Entry, Table
@@ -206,8 +206,8 @@ def compare(
 
 
 def _seeds(records: Mapping[str, Record]) -> tuple[int, ...]:
-    cells = [record.choice for record in records.values() if isinstance(record.choice, Cell)]
-    return tuple(sorted({cell.seed for cell in cells}))
+    jobs = [record.job for record in records.values() if isinstance(record.job, TrainingJob)]
+    return tuple(sorted({job.seed for job in jobs}))
 
 
 def _compared(
@@ -271,13 +271,13 @@ def _built(name: str, scale: Scale) -> tuple[Entry, ...]:
 
 
 def _keys(entries: Iterable[Entry]) -> set[str]:
-    return {choice.key for entry in entries for choice in entry.choices}
+    return {job.key for entry in entries for job in entry.jobs}
 
 
 def _show(
     entry: Entry, table: Table, scale: Scale, records: Mapping[str, Record], protocol: str
 ) -> Shown:
-    values, failures = _values(entry, entry.choices, records, protocol)
+    values, failures = _values(entry, entry.jobs, records, protocol)
     others, more_failures = _values(entry, entry.minus, records, protocol)
     ours: float | tuple[float, ...] | None = None
     deviation = None
@@ -299,8 +299,7 @@ def _show(
         deviation,
         done=len(values) + len(others),
         wanted=sum(
-            choice.key in records or getattr(choice, "seed", 0) in scale.seeds
-            for choice in entry.needed
+            job.key in records or getattr(job, "seed", 0) in scale.seeds for job in entry.needed
         ),
         failures=tuple(dict.fromkeys(failures + more_failures)),
         verdict=_verdict(entry, table, ours)
@@ -310,11 +309,11 @@ def _show(
 
 
 def _values(
-    entry: Entry, choices: Iterable[Choice], records: Mapping[str, Record], protocol: str
+    entry: Entry, jobs: Iterable[Job], records: Mapping[str, Record], protocol: str
 ) -> tuple[list[float | tuple[float, ...]], list[str]]:
     values, failures = [], []
-    for choice in choices:
-        if (record := records.get(choice.key)) is None:
+    for job in jobs:
+        if (record := records.get(job.key)) is None:
             continue
         if record.failure is not None:
             failures.append(record.failure)

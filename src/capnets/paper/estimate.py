@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from capnets.paper.jobs import Cell, Choice
+from capnets.paper.jobs import Job, TrainingJob
 from capnets.paper.names import RIDGE
 from capnets.paper.results import Record
 from capnets.paper.scheduler import Outcome
@@ -34,42 +34,42 @@ class Estimate:
 
     def see(self, record: Record) -> None:
         """Learn from what was done."""
-        if not isinstance(record.choice, Cell) or record.failure is not None:
+        if not isinstance(record.job, TrainingJob) or record.failure is not None:
             return
-        instances = record.metrics["epochs"] * _per_epoch(record.choice)
+        instances = record.metrics["epochs"] * _per_epoch(record.job)
         if not instances:  # a baseline that is not trained
             return
-        for group in (record.choice.model, "any"):
+        for group in (record.job.model, "any"):
             self.seconds[group] += record.cost["train_seconds"]
             self.instances[group] += instances
 
     def left(self, outcome: Outcome) -> float | None:
         """Seconds until all is done; None: nothing was seen yet to judge by."""
-        total = sum(self._of(choice, epoch=0) for choice in outcome.waiting)
+        total = sum(self._of(job, epoch=0) for job in outcome.waiting)
         longest = 0.0
         for running in outcome.running.values():
-            seconds = self._of(running.choice, epoch=running.epoch)
+            seconds = self._of(running.job, epoch=running.epoch)
             total, longest = total + seconds, max(longest, seconds)
         # The workers of a cluster may all be gone for a while.
         return max(total / max(1, outcome.workers), longest) if self.instances else None
 
-    def _of(self, choice: Choice, *, epoch: int) -> float:
-        if not isinstance(choice, Cell) or not self.instances:
+    def _of(self, job: Job, *, epoch: int) -> float:
+        if not isinstance(job, TrainingJob) or not self.instances:
             return 0.0
-        group = choice.model if choice.model in self.instances else "any"
-        instances = (epochs_of(choice) - epoch) * _per_epoch(choice)
+        group = job.model if job.model in self.instances else "any"
+        instances = (epochs_of(job) - epoch) * _per_epoch(job)
         return instances * self.seconds[group] / self.instances[group]
 
 
-def epochs_of(choice: Choice) -> int:
-    """How many epochs a choice takes at most; 0 where nothing is trained."""
-    if not isinstance(choice, Cell) or choice.model == RIDGE:
+def epochs_of(job: Job) -> int:
+    """How many epochs a job takes at most; 0 where nothing is trained."""
+    if not isinstance(job, TrainingJob) or job.model == RIDGE:
         return 0
-    return recipe(choice.recipe, epochs=choice.epochs).epochs
+    return recipe(job.recipe, epochs=job.epochs).epochs
 
 
-def _per_epoch(cell: Cell) -> float:
+def _per_epoch(job: TrainingJob) -> float:
     """Instances of an epoch."""
-    if cell.sets is None:
+    if job.sets is None:
         return _SENTENCES
-    return cell.sets * sum(cell.sizes) / len(cell.sizes)
+    return job.sets * sum(job.sizes) / len(job.sizes)

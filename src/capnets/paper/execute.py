@@ -1,4 +1,4 @@
-"""Doing what a choice asks for: what a worker process runs.
+"""Doing what a job asks for: what a worker process runs.
 
 Everything here can be done again without harm: a finished run is read back, an unfinished one goes
 on from its checkpoint, and whoever comes second waits for the first.
@@ -25,7 +25,7 @@ from capnets.evaluate import added_values, order_sensitivity, predict
 from capnets.experiment import train_task
 from capnets.metrics import mse, regression
 from capnets.models import ModelSpec, SetModel, parameters
-from capnets.paper.jobs import Cell, Choice, Labels, Shape
+from capnets.paper.jobs import Job, LabelJob, ShapeJob, TrainingJob
 from capnets.paper.names import RIDGE, TASKS
 from capnets.paper.provenance import provenance
 from capnets.paper.published.interpretability import EXAMPLES
@@ -40,9 +40,9 @@ from capnets.training.fit import Diverged
 from capnets.training.priors import prior_from_dict
 from capnets.training.recipe import Recipe, recipe
 
-__all__ = ["VERSION", "current", "is_stale", "made", "perform"]
+__all__ = ["VERSION", "current", "is_stale", "made", "run_job"]
 
-# To be raised when the same choice and recipe give other numbers than before: other start weights,
+# To be raised when the same job and recipe give other numbers than before: other start weights,
 # another drawing of sets, another measurement. Older records are then done again.
 VERSION = 1
 
@@ -57,8 +57,8 @@ Progress = Callable[[int], None]
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def perform(choice: Choice, *, runs: Path, progress: Progress | None = None) -> Record:
-    """Do what a choice asks for.
+def run_job(job: Job, *, runs: Path, progress: Progress | None = None) -> Record:
+    """Do what a job asks for.
 
     Parameters
     ----------
@@ -74,23 +74,23 @@ def perform(choice: Choice, *, runs: Path, progress: Progress | None = None) -> 
         metrics: dict[str, Any] = {}
         cost: dict[str, Any] = {}
         try:
-            if isinstance(choice, Shape):
-                metrics = _size(choice)
-            elif isinstance(choice, Labels):
-                metrics = _labels(choice)
+            if isinstance(job, ShapeJob):
+                metrics = _size(job)
+            elif isinstance(job, LabelJob):
+                metrics = _labels(job)
             else:
-                metrics, cost = _run(choice, runs, progress)
+                metrics, cost = _run(job, runs, progress)
         except Diverged as error:
             failure, reason = "diverged", str(error)
         except (MemoryError, torch.OutOfMemoryError) as error:
             failure, reason = "out of memory", str(error) or type(error).__name__
         seconds = time.perf_counter() - began
         return Record(
-            choice=choice,
+            job=job,
             metrics=metrics,
             failure=failure,
             reason=reason,
-            made=made(choice),
+            made=made(job),
             cost={
                 "train_seconds": round(seconds, 2),
                 "cpu_seconds": round(time.process_time() - cpu, 2),
@@ -103,11 +103,11 @@ def is_stale(record: Record) -> bool:
     """Return whether the same job would give another result today."""
     if record.made.get("version") != VERSION:
         return True
-    if not isinstance(record.choice, Cell):
+    if not isinstance(record.job, TrainingJob):
         return False
     try:
         # Settings that recipes did not have at the time have their defaults.
-        then, now = Recipe.from_dict(record.made["recipe"]), _recipe(record.choice)
+        then, now = Recipe.from_dict(record.made["recipe"]), _recipe(record.job)
     except (KeyError, InputError):
         return True
     if record.metrics.get("epochs") == then.epochs:  # no patience ended it, old or new
@@ -120,11 +120,11 @@ def current(records: Mapping[str, Record]) -> dict[str, Record]:
     return {key: record for key, record in records.items() if not is_stale(record)}
 
 
-def made(choice: Choice) -> dict[str, Any]:
-    """How a choice is done today."""
+def made(job: Job) -> dict[str, Any]:
+    """How a job is done today."""
     how: dict[str, Any] = {"version": VERSION, **provenance()}
-    if isinstance(choice, Cell):
-        how["recipe"] = _recipe(choice).to_dict()
+    if isinstance(job, TrainingJob):
+        how["recipe"] = _recipe(job).to_dict()
     return how
 
 
@@ -132,21 +132,21 @@ def made(choice: Choice) -> dict[str, Any]:
 
 
 def _run(
-    cell: Cell, runs: Path, progress: Progress | None
+    job: TrainingJob, runs: Path, progress: Progress | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    task = _task(cell)
-    if cell.model == RIDGE:
+    task = _task(job)
+    if job.model == RIDGE:
         return _ridge(task), {}
-    how = _recipe(cell)
+    how = _recipe(job)
     model = ModelSpec(
-        cell.model,
+        job.model,
         in_features=task.train.in_features,
-        hidden=cell.hidden,
-        layers=cell.layers,
-        activation=cell.activation or "abs",
+        hidden=job.hidden,
+        layers=job.layers,
+        activation=job.activation or "abs",
     )
-    priors = [prior_from_dict(prior) for prior in cell.priors]
-    folder = runs / f"{cell.key}-{VERSION}"
+    priors = [prior_from_dict(prior) for prior in job.priors]
+    folder = runs / f"{job.key}-{VERSION}"
     with _alone(folder):
         resumed = _is_usable(folder, model, how)
         if not resumed:
@@ -156,7 +156,7 @@ def _run(
             task,
             model,
             recipe=how,
-            seed=cell.seed,
+            seed=job.seed,
             priors=priors,
             resume=True,
             progress=lambda line: progress(line["epoch"]) if progress else None,
@@ -175,7 +175,7 @@ def _run(
     else:
         for protocol in PROTOCOLS:
             metrics[protocol] = {k: found[protocol][k] for k in MEASURES if k in found[protocol]}
-            metrics[protocol] |= _more(run.model, cell, task, protocol)
+            metrics[protocol] |= _more(run.model, job, task, protocol)
             metrics[protocol]["block_mse"] = _block_errors(run.model, _larger(task, protocol))
             if not np.isfinite(metrics[protocol]["mse"]):
                 raise Diverged("the test error is not a number")
@@ -213,46 +213,46 @@ def _block_errors(model: SetModel, sets: Sets) -> list[float]:
     return [float(f"{block.mean():.6g}") for block in blocks]
 
 
-def _more(model: SetModel, cell: Cell, task: TaskSets, protocol: str) -> dict[str, Any]:
+def _more(model: SetModel, job: TrainingJob, task: TaskSets, protocol: str) -> dict[str, Any]:
     """What only the paper asks about: errors under five orders, the values of its examples."""
     more: dict[str, Any] = {}
     if model.ordered:
-        orders = order_sensitivity(model, task.test_sets(protocol), orders=5, seed=cell.data_seed)
+        orders = order_sensitivity(model, task.test_sets(protocol), orders=5, seed=job.data_seed)
         more |= {"order_mse": sorted(orders["mse"]), "order_spread": orders["spread"]}
-    example = next((e for short, e in EXAMPLES.items() if TASKS[short] == cell.task), None)
-    if example is not None and cell.sizes == (len(example.classes),):
-        values = added_values(model, _example(example.classes, cell, task, protocol)).tolist()
+    example = next((e for short, e in EXAMPLES.items() if TASKS[short] == job.task), None)
+    if example is not None and job.sizes == (len(example.classes),):
+        values = added_values(model, _example(example.classes, job, task, protocol)).tolist()
         more["example"] = [*values, sum(values)]
     return more
 
 
-def _example(classes: tuple[int, ...], cell: Cell, task: TaskSets, protocol: str) -> Sets:
+def _example(classes: tuple[int, ...], job: TrainingJob, task: TaskSets, protocol: str) -> Sets:
     """One set of images of the given classes; the paper's own pictures are not known."""
     rows = task.images.rows("test" if protocol == "held-out" else "train")
-    draw = np.random.default_rng([cell.data_seed, len(STREAMS)])
+    draw = np.random.default_rng([job.data_seed, len(STREAMS)])
     chosen = [draw.choice(rows[task.images.classes[rows] == c]) for c in classes]
     return Sets(task.train.instances, np.array(chosen), np.array([0, len(chosen)]))
 
 
-def _recipe(cell: Cell) -> Recipe:
-    return recipe(cell.recipe, epochs=cell.epochs, learning_rate=cell.learning_rate)
+def _recipe(job: TrainingJob) -> Recipe:
+    return recipe(job.recipe, epochs=job.epochs, learning_rate=job.learning_rate)
 
 
-def _task(cell: Cell) -> TaskSets | ReviewSets:
-    if cell.task == "sentiment":
-        return _reviews(ReviewSpec(cell.source, cell.embedding, seed=cell.data_seed))
-    if cell.sets is None or cell.valid_sets is None or cell.test_sets is None:
-        raise InputError(f"how many sets of {cell.task} are to be drawn?")
+def _task(job: TrainingJob) -> TaskSets | ReviewSets:
+    if job.task == "sentiment":
+        return _reviews(ReviewSpec(job.source, job.embedding, seed=job.data_seed))
+    if job.sets is None or job.valid_sets is None or job.test_sets is None:
+        raise InputError(f"how many sets of {job.task} are to be drawn?")
     return _sets(
         TaskSpec(
-            cell.task,
-            cell.source,
-            cell.embedding,
-            sizes=cell.sizes,
-            sets=cell.sets,
-            valid_sets=cell.valid_sets,
-            test_sets=cell.test_sets,
-            seed=cell.data_seed,
+            job.task,
+            job.source,
+            job.embedding,
+            sizes=job.sizes,
+            sets=job.sets,
+            valid_sets=job.valid_sets,
+            test_sets=job.test_sets,
+            seed=job.data_seed,
         )
     )
 
@@ -304,14 +304,14 @@ def _alone(folder: Path) -> Iterator[None]:
 # What needs no training ---------------------------------------------------------------------------
 
 
-def _size(shape: Shape) -> dict[str, Any]:
+def _size(shape: ShapeJob) -> dict[str, Any]:
     model = ModelSpec(
         shape.model, in_features=shape.in_features, hidden=shape.hidden, layers=shape.layers
     )
     return {"parameters": parameters(model.build(seed=0))}
 
 
-def _labels(labels: Labels) -> dict[str, Any]:
+def _labels(labels: LabelJob) -> dict[str, Any]:
     y = draw_labels(
         TaskSpec(
             labels.task,

@@ -1,6 +1,6 @@
 """What can be asked for: one training run, the labels of one draw of sets, the size of one network.
 
-Each is a frozen choice that round-trips through JSON and has a short key. Two tables that need the
+Each is a frozen job that round-trips through JSON and has a short key. Two tables that need the
 same run name the same key, so it is made once. A run says nothing about the protocol: a trained
 network is evaluated under both.
 """
@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Self
 from capnets.errors import InputError, unknown
 from capnets.records import Record
 
-__all__ = ["Cell", "Choice", "Labels", "Shape", "choice_from_dict"]
+__all__ = ["Job", "LabelJob", "ShapeJob", "TrainingJob", "job_from_dict"]
 
 
 class _Keyed(Record):
-    """A recorded choice that says its kind and has a key."""
+    """A recorded job that says its kind and has a key."""
 
     kind: ClassVar[str]
 
@@ -41,7 +41,7 @@ class _Keyed(Record):
 
     @cached_property
     def key(self) -> str:
-        """A short name that is the same for the same choice, in every process and version.
+        """A short name that is the same for the same job, in every process and version.
 
         Fields that are None or empty are left out, so that a field added later, with such a
         default, leaves the keys of old records as they were.
@@ -53,20 +53,20 @@ class _Keyed(Record):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _require_positive(choice: _Keyed, *names: str) -> None:
+def _require_positive(job: _Keyed, *names: str) -> None:
     for name in names:
-        value = getattr(choice, name)
+        value = getattr(job, name)
         for number in value if isinstance(value, tuple) else (value,):
             if number is not None and not number > 0:
-                raise InputError(f"{name} of a {choice.kind} must be positive, not {value!r}")
+                raise InputError(f"{name} of a {job.kind} must be positive, not {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell(_Keyed):
+class TrainingJob(_Keyed):
     """One training run.
 
-    >>> cell = Cell(model="c-gru", task="unique-sum", source="mnist", embedding="pca")
-    >>> cell.key, Cell.from_dict(cell.to_dict()) == cell
+    >>> job = TrainingJob(model="c-gru", task="unique-sum", source="mnist", embedding="pca")
+    >>> job.key, TrainingJob.from_dict(job.to_dict()) == job
     ('eebd352bfdce2751', True)
 
     Attributes
@@ -111,7 +111,7 @@ class Cell(_Keyed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Labels(_Keyed):
+class LabelJob(_Keyed):
     """The labels of one draw of sets: their statistics and histogram; nothing is trained."""
 
     kind: ClassVar[str] = "labels"
@@ -127,7 +127,7 @@ class Labels(_Keyed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape(_Keyed):
+class ShapeJob(_Keyed):
     """The number of parameters of one network; nothing is trained."""
 
     kind: ClassVar[str] = "shape"
@@ -141,16 +141,16 @@ class Shape(_Keyed):
         _require_positive(self, "in_features", "hidden", "layers")
 
 
-Choice = Cell | Labels | Shape
-_KINDS: dict[str, type[Cell] | type[Labels] | type[Shape]] = {
-    kind.kind: kind for kind in (Cell, Labels, Shape)
+Job = TrainingJob | LabelJob | ShapeJob
+_KINDS: dict[str, type[TrainingJob] | type[LabelJob] | type[ShapeJob]] = {
+    kind.kind: kind for kind in (TrainingJob, LabelJob, ShapeJob)
 }
 
 
-def choice_from_dict(record: dict[str, Any]) -> Choice:
+def job_from_dict(record: dict[str, Any]) -> Job:
     """What `to_dict` wrote, of whichever kind it is.
 
-    >>> choice_from_dict({"kind": "shape", "model": "c-gru"}).in_features
+    >>> job_from_dict({"kind": "shape", "model": "c-gru"}).in_features
     64
     """
     kind = record.get("kind")

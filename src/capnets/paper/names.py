@@ -1,4 +1,7 @@
-"""The paper's networks and tasks by the names they have here."""
+"""Networks and tasks of the paper's tables, by the names that the library gives them.
+
+The lists belong to the paper: adding a network or a task to the library does not change them.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from capnets.errors import unknown
+from capnets.models import MODELS as REGISTRY
 
 __all__ = [
     "BEYOND",
-    "BEYOND_ORDERED",
     "CAPACITY",
     "COUNTERPART",
-    "LABELS",
     "MODELS",
     "RECURRENT",
     "RIDGE",
@@ -20,38 +22,23 @@ __all__ = [
     "WITHOUT_ORDER",
     "find_model",
     "find_task",
+    "label",
 ]
 
-# Capacity network -> the network that has the same parameters and decodes only its last state.
+CAPACITY = ("c-rnn", "c-lstm", "c-gru")
+# Each capacity network and the recurrent network with the same cell and as many parameters.
 COUNTERPART: Mapping[str, str] = MappingProxyType(
-    {"c-rnn": "rnn", "c-lstm": "lstm", "c-gru": "gru"}
+    {name: other for name in CAPACITY if (other := REGISTRY[name].counterpart) is not None}
 )
-CAPACITY = tuple(COUNTERPART)
 RECURRENT = (*COUNTERPART.values(), *CAPACITY)
 WITHOUT_ORDER = ("deepset", "attention", "set-transformer", "set-transformer-l")
 MODELS = RECURRENT + WITHOUT_ORDER
-# Not of the paper: networks of ours that stand below its ten in tables, without a printed number.
+# Networks that the paper does not have; they stand below its ten, without printed numbers.
 BEYOND = ("c-deepset", "c-potential")
-# Those of them whose answer depends on the order of the instances.
-BEYOND_ORDERED = ("c-deepset",)
-# Not of the paper: the plain baseline for documents.
+# A baseline for documents: ridge regression on mean sentence vectors.
 RIDGE = "ridge"
 
-# As the paper writes them.
-LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        **{name: name.upper() for name in RECURRENT},
-        "c-deepset": "C-DeepSet",
-        "c-potential": "C-Potential",
-        "deepset": "DeepSet",
-        "attention": "Attention",
-        "set-transformer": "Set Transformer",
-        "set-transformer-l": "Set Transformer L",
-        RIDGE: "Ridge on mean vectors",
-    }
-)
-
-# The paper's short name -> the name of the task.
+# Short name in the paper -> name in the library.
 TASKS: Mapping[str, str] = MappingProxyType(
     {
         "UC": "unique-count",
@@ -65,8 +52,17 @@ TASKS: Mapping[str, str] = MappingProxyType(
 )
 
 
+def label(model: str) -> str:
+    """Return the name of a network as tables and figures print it.
+
+    >>> label("c-lstm"), label("set-transformer-l")
+    ('C-LSTM', 'Set Transformer L')
+    """
+    return "Ridge on mean vectors" if model == RIDGE else REGISTRY[model].label
+
+
 def find_model(name: str) -> str:
-    """One of the paper's ten networks, of ours below them, or the baseline; in any case.
+    """Return the name of a network of the tables; case does not matter.
 
     >>> find_model("C-GRU")
     'c-gru'
@@ -78,7 +74,7 @@ def find_model(name: str) -> str:
 
 
 def find_task(name: str) -> str:
-    """The short name of one of the paper's tasks, given either of its names in any case.
+    """Return the short name of a task of the paper, given either of its names in any case.
 
     >>> find_task("unique-sum"), find_task("us+s")
     ('US', 'US+S')

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from capnets.errors import InputError
-from capnets.paper.jobs import Choice
+from capnets.paper.jobs import Job
 from capnets.paper.names import find_model, find_task
 from capnets.paper.scales import Scale, find_scale
 from capnets.paper.tables import Entry, Table, find_tables
@@ -23,13 +23,10 @@ class Plan:
     tables: tuple[tuple[Table, tuple[Entry, ...]], ...]
 
     @cached_property
-    def choices(self) -> Mapping[str, Choice]:
+    def jobs(self) -> Mapping[str, Job]:
         """All that has to be done, by key: what several entries need is there once."""
         return {
-            choice.key: choice
-            for _, entries in self.tables
-            for entry in entries
-            for choice in entry.needed
+            job.key: job for _, entries in self.tables for entry in entries for job in entry.needed
         }
 
 
@@ -67,7 +64,7 @@ def make_plan(
     Seeds replace those of the scale, so they can also be more than it has.
 
     >>> plan = make_plan(["table1"], models=["c-gru"], tasks=["US", "WTri"], seeds=[0])
-    >>> [choice.task for choice in plan.choices.values()]
+    >>> [job.task for job in plan.jobs.values()]
     ['unique-sum', 'weighted-triangular']
     """
     size = find_scale(scale) if isinstance(scale, str) else scale
@@ -86,7 +83,7 @@ def make_plan(
             f"models {models or 'any'} and tasks {tasks or 'any'}; ask for more of them"
         )
     plan = Plan(size, tuple(tables))
-    if not plan.choices:
+    if not plan.jobs:
         raise InputError(
             f"the scale {size.name} leaves out all that was asked for of "
             f"{', '.join(table.name for table, _ in tables)}; take another scale"

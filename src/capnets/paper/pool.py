@@ -1,6 +1,6 @@
 """Where the work is done: local processes, or a Dask cluster. Both are told and asked alike.
 
-Work is handed out choice by choice, and what came of it comes back as events. Nothing depends on a
+Work is handed out job by job, and what came of it comes back as events. Nothing depends on a
 worker surviving: what it was at is handed out again.
 """
 
@@ -20,48 +20,48 @@ from typing import Any, Protocol
 
 from capnets.errors import InputError
 from capnets.memory import keep_freed
-from capnets.paper.jobs import Choice
+from capnets.paper.jobs import Job
 from capnets.paper.results import Record
 
-__all__ = ["Done", "Event", "LocalWorkers", "Lost", "Progressed", "Workers", "Wrong"]
+__all__ = ["EpochDone", "Event", "JobDone", "JobError", "LocalWorkers", "WorkerLost", "Workers"]
 
 
 @dataclass(frozen=True)
-class Progressed:
+class EpochDone:
     """An epoch ended."""
 
-    choice: Choice
+    job: Job
     epoch: int
 
 
 @dataclass(frozen=True)
-class Done:
-    """A choice was done, well or with a recorded failure."""
+class JobDone:
+    """A job was done, well or with a recorded failure."""
 
     record: Record
 
 
 @dataclass(frozen=True)
-class Lost:
-    """The process that was at a choice is gone; `final`: so were those that tried it before."""
+class WorkerLost:
+    """The process that was at a job is gone; `final`: so were those that tried it before."""
 
-    choice: Choice
+    job: Job
     final: bool = False
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """A choice could not be done, for a reason that is no result: data that is not there, an error.
+class JobError:
+    """A job could not be done, for a reason that is no result: data that is not there, an error.
 
     `no_data`: a data file of its source is missing or damaged.
     """
 
-    choice: Choice
+    job: Job
     message: str
     no_data: bool = False
 
 
-Event = Progressed | Done | Lost | Wrong
+Event = EpochDone | JobDone | WorkerLost | JobError
 
 
 class Workers(Protocol):
@@ -72,10 +72,10 @@ class Workers(Protocol):
         """How many they are, which may change."""
 
     def room(self) -> int:
-        """How many more choices would be begun at once."""
+        """How many more jobs would be begun at once."""
 
-    def submit(self, choice: Choice) -> None:
-        """Hand out a choice."""
+    def submit(self, job: Job) -> None:
+        """Hand out a job."""
 
     def events(self, timeout: float) -> Iterator[Event]:
         """What happened; waits for something at most so many seconds."""
@@ -84,18 +84,18 @@ class Workers(Protocol):
         """Let go of everything at once; checkpoints stay."""
 
 
-def attempt(choice: Choice, runs: Path, progress: Any = None) -> Done | Wrong:
-    """Do a choice, and turn what goes wrong into words: exceptions may not survive the way home."""
+def attempt(job: Job, runs: Path, progress: Any = None) -> JobDone | JobError:
+    """Do a job, and turn what goes wrong into words: exceptions may not survive the way home."""
     try:
-        from capnets.paper.execute import perform
+        from capnets.paper.execute import run_job
 
-        return Done(perform(choice, runs=runs, progress=progress))
+        return JobDone(run_job(job, runs=runs, progress=progress))
     except InputError as error:
         from capnets.tasks.files import NoData
 
-        return Wrong(choice, str(error), no_data=isinstance(error, NoData))
+        return JobError(job, str(error), no_data=isinstance(error, NoData))
     except Exception as error:
-        return Wrong(choice, f"{type(error).__name__}: {error}")
+        return JobError(job, f"{type(error).__name__}: {error}")
 
 
 # Local processes ----------------------------------------------------------------------------------
@@ -106,15 +106,15 @@ class LocalWorkers:
 
     Parameters
     ----------
-    jobs
+    processes
         How many.
     runs
         The folder of run folders.
     """
 
-    def __init__(self, jobs: int, *, runs: Path) -> None:
+    def __init__(self, processes: int, *, runs: Path) -> None:
         self.runs = runs
-        self.workers = [_Worker(runs) for _ in range(jobs)]
+        self.workers = [_Worker(runs) for _ in range(processes)]
 
     @property
     def count(self) -> int:
@@ -123,11 +123,11 @@ class LocalWorkers:
 
     def room(self) -> int:
         """Processes that have nothing to do."""
-        return sum(worker.choice is None for worker in self.workers)
+        return sum(worker.job is None for worker in self.workers)
 
-    def submit(self, choice: Choice) -> None:
-        """Give a choice to a process that has nothing to do."""
-        next(worker for worker in self.workers if worker.choice is None).begin(choice)
+    def submit(self, job: Job) -> None:
+        """Give a job to a process that has nothing to do."""
+        next(worker for worker in self.workers if worker.job is None).begin(job)
 
     def events(self, timeout: float) -> Iterator[Event]:
         """What the processes say; one that is gone is replaced."""
@@ -141,11 +141,11 @@ class LocalWorkers:
                 # The process is gone; another one takes its place.
                 worker.stop()
                 self.workers[number] = _Worker(self.runs)
-                if worker.choice is not None:
-                    yield Lost(worker.choice)
+                if worker.job is not None:
+                    yield WorkerLost(worker.job)
                 continue
-            if not isinstance(event, Progressed):
-                worker.choice = None
+            if not isinstance(event, EpochDone):
+                worker.job = None
             yield event
 
     def stop(self) -> None:
@@ -161,15 +161,15 @@ class _Worker:
         # Spawned, not forked: a fork of a process that has used torch's threads can hang.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.choice: Choice | None = None
+        self.job: Job | None = None
         self.process = context.Process(target=_serve, args=(theirs, runs), daemon=True)
         self.process.start()
         theirs.close()  # so that the line breaks when the process ends
 
-    def begin(self, choice: Choice) -> None:
-        self.choice = choice
+    def begin(self, job: Job) -> None:
+        self.job = job
         with suppress(OSError):  # the process is gone: the next look at the line says so
-            self.connection.send(choice)
+            self.connection.send(job)
 
     def stop(self) -> None:
         self.process.kill()
@@ -185,14 +185,14 @@ def _serve(line: Connection, runs: Path) -> None:
     keep_freed()
     while True:
         try:
-            choice = line.recv()
-            line.send(attempt(choice, runs, partial(_tell, line, choice)))
+            job = line.recv()
+            line.send(attempt(job, runs, partial(_tell, line, job)))
         except (EOFError, OSError):
             return
 
 
-def _tell(line: Connection, choice: Choice, epoch: int) -> None:
-    line.send(Progressed(choice, epoch))
+def _tell(line: Connection, job: Job, epoch: int) -> None:
+    line.send(EpochDone(job, epoch))
 
 
 def _end_with_parent() -> None:

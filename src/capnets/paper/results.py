@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from capnets.errors import InputError
 from capnets.files import write_json
-from capnets.paper.jobs import Choice, choice_from_dict
+from capnets.paper.jobs import Job, job_from_dict
 
 __all__ = ["Record", "Results"]
 
@@ -31,11 +31,11 @@ FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What came of one choice.
+    """What came of one job.
 
     Attributes
     ----------
-    choice
+    job
         What was asked for.
     metrics
         What was measured: numbers, lists of numbers, and for each protocol an object of them.
@@ -50,7 +50,7 @@ class Record:
         Seconds; differ from run to run, unlike all else here.
     """
 
-    choice: Choice
+    job: Job
     metrics: Mapping[str, Any]
     failure: str | None
     reason: str
@@ -59,8 +59,8 @@ class Record:
 
     @property
     def key(self) -> str:
-        """The key of the choice."""
-        return self.choice.key
+        """The key of the job."""
+        return self.job.key
 
     def under(self, protocol: str) -> dict[str, Any]:
         """The numbers of a protocol, with those that belong to none."""
@@ -71,7 +71,7 @@ class Record:
         """One JSON object."""
         return {
             "key": self.key,
-            "choice": self.choice.to_dict(),
+            "choice": self.job.to_dict(),  # the name that jobs had when the format was made
             "metrics": dict(self.metrics),
             "failure": self.failure,
             "reason": self.reason,
@@ -84,10 +84,10 @@ class Record:
         """Read what `to_dict` gave."""
         values = dict(values)
         key = values.pop("key")
-        record = cls(**values | {"choice": choice_from_dict(values["choice"])})
-        if record.key != key:
-            raise InputError(f"the record says it is {key}, but its choice is {record.key}")
-        return record
+        job = job_from_dict(values.pop("choice"))
+        if job.key != key:
+            raise InputError(f"the record has the key {key}, but its job has {job.key}")
+        return cls(job=job, **values)
 
 
 class Results:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from capnets.errors import InputError, unknown
-from capnets.paper.jobs import Cell, Labels
+from capnets.paper.jobs import LabelJob, TrainingJob
 from capnets.paper.names import RIDGE, TASKS
 
 __all__ = ["RECIPES", "SCALES", "Scale", "every_scale", "find_scale"]
@@ -41,7 +41,7 @@ class Scale:
     sentiment
         Whether to run the task whose data is text.
     grid_every
-        Of the cells of the hyper-parameter grid, every how-manieth is run.
+        Of the jobs of the hyper-parameter grid, every how-manieth is run.
     """
 
     name: str
@@ -72,13 +72,13 @@ class Scale:
         """
         return self.sets * published // PAPER_SETS
 
-    def cell(self, model: str, task: str, *, seed: int | None = None) -> Cell:
+    def job(self, model: str, task: str, *, seed: int | None = None) -> TrainingJob:
         """The run that the paper's main table has for a model and a task (short name).
 
         Other experiments change what they are about with `dataclasses.replace`; what they
         leave as it is stays the same run.
         """
-        images = Cell(
+        images = TrainingJob(
             model=model,
             task=TASKS[task],
             source=self.source_of(task),
@@ -105,7 +105,7 @@ class Scale:
             test_sets=None,
         )
 
-    def cells(self, model: str, task: str) -> tuple[Cell, ...]:
+    def jobs(self, model: str, task: str) -> tuple[TrainingJob, ...]:
         """That run with every seed; none where this scale leaves the task out.
 
         Nothing of the baseline is drawn: it is the same run whatever the seeds are.
@@ -113,24 +113,24 @@ class Scale:
         if task == "Sent" and not self.sentiment:
             return ()
         if model == RIDGE:
-            return (self.cell(model, task, seed=0),)
-        return tuple(self.cell(model, task, seed=seed) for seed in self.seeds)
+            return (self.job(model, task, seed=0),)
+        return tuple(self.job(model, task, seed=seed) for seed in self.seeds)
 
-    def labels(self, task: str, sizes: tuple[int, ...]) -> Labels:
+    def labels(self, task: str, sizes: tuple[int, ...]) -> LabelJob:
         """The labels that a task's training sets have."""
-        return Labels(task=TASKS[task], source=self.source_of(task), sizes=sizes, sets=self.sets)
+        return LabelJob(task=TASKS[task], source=self.source_of(task), sizes=sizes, sets=self.sets)
 
     def learning_rate(self, rate: float) -> float | None:
         """The rate to record: none if it is what the recipe has anyway.
 
-        So the cell of the grid that the paper chose is the main table's run.
+        So the job of the grid that the paper chose is the main table's run.
         """
         return None if self.recipe == PAPER_RECIPE and rate == PAPER_RATE else rate
 
 
 SCALES: Mapping[str, Scale] = MappingProxyType(
     {
-        # Less than a second a cell, from what ships with scikit-learn: proves that all of it runs.
+        # Less than a second a job, from what ships with scikit-learn: proves that all of it runs.
         "smoke": Scale(
             name="smoke",
             sets=300,

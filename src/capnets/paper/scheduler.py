@@ -9,14 +9,14 @@ from itertools import chain
 from pathlib import Path
 
 from capnets.errors import InputError
-from capnets.paper.jobs import Cell, Choice
+from capnets.paper.jobs import Job, TrainingJob
 from capnets.paper.plan import Plan
-from capnets.paper.pool import Done, Event, LocalWorkers, Lost, Progressed, Workers
+from capnets.paper.pool import EpochDone, Event, JobDone, LocalWorkers, WorkerLost, Workers
 from capnets.paper.results import Record, Results, Writer
 
 __all__ = ["Outcome", "Running", "reproduce"]
 
-# A choice whose process ended this often has itself to blame.
+# A job whose process ended this often has itself to blame.
 ATTEMPTS = 3
 
 Watch = Callable[[Event | None, "Outcome"], None]
@@ -24,9 +24,9 @@ Watch = Callable[[Event | None, "Outcome"], None]
 
 @dataclass
 class Running:
-    """A choice that was begun, and how many of its epochs are done."""
+    """A job that was begun, and how many of its epochs are done."""
 
-    choice: Choice
+    job: Job
     epoch: int = 0
 
 
@@ -37,34 +37,34 @@ class Outcome:
     Attributes
     ----------
     records
-        Of the plan's choices that are done.
+        Of the plan's jobs that are done.
     waiting
         Choices not begun.
     running
         Choices begun.
-    wrong
+    errors
         Choices that could not be done, with the reason; they are not recorded.
     workers
         How many work on it now.
     """
 
     records: dict[str, Record]
-    waiting: deque[Choice]
+    waiting: deque[Job]
     running: dict[str, Running] = field(default_factory=dict)
-    wrong: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
     workers: int = 1
 
     @property
     def complete(self) -> bool:
         """Whether all that was asked for has a record."""
-        return not (self.waiting or self.running or self.wrong)
+        return not (self.waiting or self.running or self.errors)
 
 
 def reproduce(
     plan: Plan,
     folder: str | Path,
     *,
-    jobs: int | None = None,
+    processes: int | None = None,
     cluster: str | None = None,
     retry: bool = False,
     watch: Watch | None = None,
@@ -75,7 +75,7 @@ def reproduce(
     ----------
     folder
         The results folder; made if it is not there.
-    jobs
+    processes
         Local processes; None: one.
     cluster
         The address of a Dask scheduler whose workers to use instead.
@@ -86,25 +86,23 @@ def reproduce(
     """
     from capnets.paper.execute import current
 
-    if jobs is not None and cluster is not None:
-        raise InputError(
-            "jobs are local processes, and a cluster has its own workers: give one of the two"
-        )
-    jobs = 1 if jobs is None else jobs
-    if jobs < 1:
-        raise InputError(f"at least 1 job is needed, not {jobs}")
+    if processes is not None and cluster is not None:
+        raise InputError("processes and cluster exclude each other: a cluster has its own workers")
+    processes = 1 if processes is None else processes
+    if processes < 1:
+        raise InputError(f"processes must be at least 1, not {processes}")
     results = Results(folder, create=True)
     with results.hold() as writer:
         there = {
             key: record
             for key, record in current(results.read()).items()
-            if key in plan.choices and not (retry and record.failure)
+            if key in plan.jobs and not (retry and record.failure)
         }
-        missing = deque(c for key, c in plan.choices.items() if key not in there)
+        missing = deque(c for key, c in plan.jobs.items() if key not in there)
         outcome = Outcome(there, missing)
         if not missing:
             return outcome
-        workers = _workers(results.runs, min(jobs, len(missing)), cluster)
+        workers = _workers(results.runs, min(processes, len(missing)), cluster)
         try:
             _work(outcome, workers, writer, watch)
         finally:
@@ -112,10 +110,10 @@ def reproduce(
     return outcome
 
 
-def _workers(runs: Path, jobs: int, cluster: str | None) -> Workers:
+def _workers(runs: Path, processes: int, cluster: str | None) -> Workers:
     runs = runs.resolve()
     if cluster is None:
-        return LocalWorkers(jobs, runs=runs)
+        return LocalWorkers(processes, runs=runs)
     from capnets.paper.cluster import ClusterWorkers
 
     return ClusterWorkers(cluster, runs=runs)
@@ -132,24 +130,24 @@ def _work(outcome: Outcome, workers: Workers, writer: Writer, watch: Watch | Non
         for event in chain([next(events, None)], events):
             if event is None:
                 pass  # nothing happened; whoever watches sees that all goes on
-            elif isinstance(event, Progressed):
-                outcome.running[event.choice.key].epoch = event.epoch
-            elif isinstance(event, Done):
+            elif isinstance(event, EpochDone):
+                outcome.running[event.job.key].epoch = event.epoch
+            elif isinstance(event, JobDone):
                 _keep(event.record, outcome, writer)
-            elif isinstance(event, Lost):
-                key = event.choice.key
+            elif isinstance(event, WorkerLost):
+                key = event.job.key
                 lost[key] += 1
                 if lost[key] < ATTEMPTS and not event.final:
                     del outcome.running[key]
-                    outcome.waiting.appendleft(event.choice)
+                    outcome.waiting.appendleft(event.job)
                 else:
-                    _keep(_killed(event.choice), outcome, writer)
+                    _keep(_killed(event.job), outcome, writer)
             else:
-                del outcome.running[event.choice.key]
-                outcome.wrong[event.choice.key] = event.message
-                if event.no_data and isinstance(event.choice, Cell):
+                del outcome.running[event.job.key]
+                outcome.errors[event.job.key] = event.message
+                if event.no_data and isinstance(event.job, TrainingJob):
                     # The same data is missing for everything else that needs it.
-                    unusable[event.choice.source] = event.message
+                    unusable[event.job.source] = event.message
             if watch is not None:
                 watch(event, outcome)
 
@@ -158,12 +156,12 @@ def _hand_out(outcome: Outcome, workers: Workers, unusable: Mapping[str, str]) -
     """Begin as much as there are workers for, without what needs data of an unusable source."""
     outcome.workers = workers.count
     while outcome.waiting and workers.room():
-        choice = outcome.waiting.popleft()
-        if isinstance(choice, Cell) and choice.source in unusable:
-            outcome.wrong[choice.key] = unusable[choice.source]
+        job = outcome.waiting.popleft()
+        if isinstance(job, TrainingJob) and job.source in unusable:
+            outcome.errors[job.key] = unusable[job.source]
             continue
-        outcome.running[choice.key] = Running(choice)
-        workers.submit(choice)
+        outcome.running[job.key] = Running(job)
+        workers.submit(job)
 
 
 def _keep(record: Record, outcome: Outcome, writer: Writer) -> None:
@@ -172,14 +170,14 @@ def _keep(record: Record, outcome: Outcome, writer: Writer) -> None:
     outcome.records[record.key] = record
 
 
-def _killed(choice: Choice) -> Record:
+def _killed(job: Job) -> Record:
     from capnets.paper.execute import made
 
     return Record(
-        choice=choice,
+        job=job,
         metrics={},
         failure="killed",
         reason=f"its process ended {ATTEMPTS} times or more, as happens where memory runs out",
-        made=made(choice),
+        made=made(job),
         cost={},
     )

@@ -26,7 +26,7 @@ def watching(plan: Plan, folder: Path) -> Iterator[Watch]:
     from rich.live import Live
 
     from capnets.paper.estimate import Estimate
-    from capnets.paper.pool import Done, Event
+    from capnets.paper.pool import Event, JobDone
     from capnets.paper.results import Results
 
     there = Results(folder).read() if (folder / "results.json").exists() else {}
@@ -37,13 +37,13 @@ def watching(plan: Plan, folder: Path) -> Iterator[Watch]:
 
         def watch(event: Event | None, outcome: Outcome) -> None:
             nonlocal begun
-            if isinstance(event, Done):
+            if isinstance(event, JobDone):
                 estimate.see(event.record)
             left = _duration(estimate.left(outcome))
             if terminal.is_terminal:
                 live.update(_picture(plan, outcome, left), refresh=not begun)
-            elif isinstance(event, Done):
-                done = f"{len(outcome.records)}/{len(plan.choices)}"
+            elif isinstance(event, JobDone):
+                done = f"{len(outcome.records)}/{len(plan.jobs)}"
                 _say(f"{done} {_line(event.record)}; time left {left}")
             elif not begun:
                 _say(f"{_total(plan, outcome)}; time left {left}")
@@ -57,8 +57,8 @@ def _say(line: str) -> None:
 
 
 def _line(record: Record) -> str:
-    choice = record.choice
-    name = " ".join(str(getattr(choice, n)) for n in ("model", "task") if hasattr(choice, n))
+    job = record.job
+    name = " ".join(str(getattr(job, n)) for n in ("model", "task") if hasattr(job, n))
     if record.failure:
         return f"{name}: {record.failure}"
     mse = record.under("shared").get("mse")
@@ -77,7 +77,7 @@ def _picture(plan: Plan, outcome: Outcome, left: str) -> Group:
     running = [Text(_running(one), style="dim") for one in outcome.running.values()]
     rows = []
     for table, entries in plan.tables:
-        keys = {choice.key for entry in entries for choice in entry.needed}
+        keys = {job.key for entry in entries for job in entry.needed}
         rows.append((table, sum(key in outcome.records for key in keys), len(keys)))
     tables = Table(box=None, pad_edge=False)
     tables.add_column("table", no_wrap=True)
@@ -90,15 +90,15 @@ def _picture(plan: Plan, outcome: Outcome, left: str) -> Group:
 
 
 def _total(plan: Plan, outcome: Outcome) -> str:
-    return f"{len(outcome.records)} of {len(plan.choices)} runs done"
+    return f"{len(outcome.records)} of {len(plan.jobs)} runs done"
 
 
 def _running(one: Running) -> str:
     from capnets.paper.estimate import epochs_of
 
-    names = [str(getattr(one.choice, n)) for n in ("model", "task") if hasattr(one.choice, n)]
-    if epochs := epochs_of(one.choice):
-        names.append(f"seed {getattr(one.choice, 'seed', '-')}: epoch {one.epoch}/{epochs}")
+    names = [str(getattr(one.job, n)) for n in ("model", "task") if hasattr(one.job, n)]
+    if epochs := epochs_of(one.job):
+        names.append(f"seed {getattr(one.job, 'seed', '-')}: epoch {one.epoch}/{epochs}")
     return " ".join(names)
 
 

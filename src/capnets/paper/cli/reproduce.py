@@ -81,14 +81,14 @@ def reproduce(
 
     with watching(plan, folder) as watch:
         try:
-            outcome = run(plan, folder, jobs=jobs, cluster=cluster, retry=retry, watch=watch)
+            outcome = run(plan, folder, processes=jobs, cluster=cluster, retry=retry, watch=watch)
         except KeyboardInterrupt:
             typer.echo(
                 f"Stopped. What was finished is in {folder}; the same command goes on.", err=True
             )
             raise typer.Exit(130) from None
     _say_outcome(outcome, folder, as_json=as_json)
-    if outcome.wrong:
+    if outcome.errors:
         raise typer.Exit(1)
 
 
@@ -131,7 +131,7 @@ def _say_plan(plan: Plan, folder: Path, *, as_json: bool) -> None:
     there = current(Results(folder).read()) if (folder / "results.json").exists() else {}
     tables: list[dict[str, Any]] = []
     for table, entries in plan.tables:
-        keys = {choice.key for entry in entries for choice in entry.needed}
+        keys = {job.key for entry in entries for job in entry.needed}
         tables.append(
             {
                 "name": table.name,
@@ -141,7 +141,7 @@ def _say_plan(plan: Plan, folder: Path, *, as_json: bool) -> None:
                 "done": sum(key in there for key in keys),
             }
         )
-    runs, done = len(plan.choices), sum(key in there for key in plan.choices)
+    runs, done = len(plan.jobs), sum(key in there for key in plan.jobs)
     if as_json:
         print_json({"results": str(folder), "tables": tables, "runs": runs, "done": done})
         return
@@ -154,15 +154,15 @@ def _say_plan(plan: Plan, folder: Path, *, as_json: bool) -> None:
 def _say_outcome(outcome: Outcome, folder: Path, *, as_json: bool) -> None:
     failed = [
         {
-            "model": getattr(record.choice, "model", None),
-            "task": getattr(record.choice, "task", None),
+            "model": getattr(record.job, "model", None),
+            "task": getattr(record.job, "task", None),
             "failure": record.failure,
             "reason": record.reason,
         }
         for record in outcome.records.values()
         if record.failure
     ]
-    not_done = Counter(outcome.wrong.values())
+    not_done = Counter(outcome.errors.values())
     if as_json:
         done = len(outcome.records)
         told = {"results": str(folder), "done": done, "failed": failed, "not_done": not_done}

@@ -10,7 +10,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from capnets.paper.compare import Compared
-from capnets.paper.names import BEYOND, COUNTERPART, LABELS, RECURRENT
+from capnets.paper.names import BEYOND, COUNTERPART, RECURRENT, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def _larger_sets(compared: Compared) -> list[Panel]:
         if all(map(isnan, ours)):
             continue
         printed = [compared.paper(model, column) or nan for column in compared.columns]
-        with _Drawing(LABELS[model], "Test error by size of the sets.") as drawing:
+        with _Drawing(label(model), "Test error by size of the sets.") as drawing:
             axes = drawing.axes
             if model not in BEYOND:
                 axes.plot(sizes, printed, "o-", color=PAPER, label="paper")
@@ -69,7 +69,7 @@ def _orders(compared: Compared) -> list[Panel]:
     with _Drawing("Five orders", "Test error under each of five orders, by network.") as drawing:
         axes = drawing.axes
         for place, model in enumerate(RECURRENT):
-            for shift, color, label, number in (
+            for shift, color, whose, number in (
                 (-0.13, PAPER, "paper", compared.paper),
                 (0.13, OURS, "ours", compared.ours),
             ):
@@ -77,10 +77,10 @@ def _orders(compared: Compared) -> list[Panel]:
                 values = [value for value in found if value is not None]
                 axes.plot(
                     [place + shift] * len(values), values, "o", ms=4, color=color, alpha=0.8,
-                    label=label if not place else None,
+                    label=whose if not place else None,
                 )  # fmt: skip
         axes.set(ylabel="test MSE", yscale="log")
-        axes.set_xticks(range(len(RECURRENT)), [LABELS[model] for model in RECURRENT], fontsize=8)
+        axes.set_xticks(range(len(RECURRENT)), [label(model) for model in RECURRENT], fontsize=8)
         axes.legend(frameon=False)
     return [drawing.panel]
 
@@ -130,13 +130,13 @@ def _fewer(compared: Compared) -> list[Panel]:
             sets = [int(c.split()[1].removesuffix("k")) for c in columns]
             if any(compared.ours(m, c) is None for m in (model, other) for c in columns):
                 continue
-            title = f"{task}: {LABELS[model]} and {LABELS[other]}"
+            title = f"{task}: {label(model)} and {label(other)}"
             with _Drawing(title, "Test error by number of training sets.") as drawing:
                 for name, color, line in ((model, OURS, "-"), (other, OTHER, "--")):
                     printed = [compared.paper(name, column) or nan for column in columns]
                     drawing.axes.plot(sets, printed, f"o{line}", ms=4, color=PAPER)
                     ours = [compared.ours(name, column) or nan for column in columns]
-                    drawing.axes.plot(sets, ours, f"o{line}", ms=4, color=color, label=LABELS[name])
+                    drawing.axes.plot(sets, ours, f"o{line}", ms=4, color=color, label=label(name))
                 drawing.axes.set(
                     xlabel="% of the training sets",  # at every scale
                     ylabel="test MSE",

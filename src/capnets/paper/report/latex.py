@@ -93,13 +93,13 @@ def _section(section: Section) -> list[str]:
 
 def _table(compared: Compared, *, remarks: Sequence[str], with_paper: bool) -> str:
     table, columns = compared.table, columns_of(compared)
-    rows = [_row([_text(row), *cells]) for row, cells in exact_of(compared).items()]
+    rows = [_row([_text(row), *jobs]) for row, jobs in exact_of(compared).items()]
     for row in compared.rows:
         shown = [compared.by_place.get((row, column)) for column in columns]
-        cells = [_cell(one, with_paper=with_paper) for one in shown]
+        jobs = [_cell(one, with_paper=with_paper) for one in shown]
         # A rule above the networks that the paper does not have.
         rule = "\\midrule\n" if row in compared.beyond_rows[:1] else ""
-        rows.append(rule + _row([_text(name_of(row)), *cells]))
+        rows.append(rule + _row([_text(name_of(row)), *jobs]))
     return _environment(
         "l" + "r" * len(columns),
         ("", *columns),
@@ -145,8 +145,8 @@ def _paragraph(title: str, sentences: Iterable[str]) -> str:
     return f"\\paragraph{{{title}.}} {_text(' '.join(sentences))}\n"
 
 
-def _row(cells: Iterable[str]) -> str:
-    return " & ".join(cells)
+def _row(jobs: Iterable[str]) -> str:
+    return " & ".join(jobs)
 
 
 def _environment(

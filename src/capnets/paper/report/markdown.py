@@ -71,7 +71,7 @@ def _claims(claims: Iterable[Claim], others: Iterable[Claim]) -> str:
 
 def _table(compared: Compared, *, with_paper: bool) -> str:
     columns = columns_of(compared)
-    rows = [[row, *cells] for row, cells in exact_of(compared).items()]
+    rows = [[row, *jobs] for row, jobs in exact_of(compared).items()]
     for row in compared.rows:
         shown = [compared.by_place.get((row, column)) for column in columns]
         rows.append([_head(row, compared), *(_cell(s, with_paper=with_paper) for s in shown)])
@@ -123,5 +123,5 @@ def _how(summary: Summary) -> list[str]:
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(job.replace("|", "\\|") for job in row) + " |" for row in rows]
     return "\n".join(lines)

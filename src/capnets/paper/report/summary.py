@@ -12,7 +12,7 @@ from capnets.errors import InputError
 from capnets.paper.beyond import count_beyond
 from capnets.paper.claims import Claim, count_claims
 from capnets.paper.compare import Compared, Comparison, compare
-from capnets.paper.jobs import Cell
+from capnets.paper.jobs import TrainingJob
 from capnets.paper.names import RECURRENT
 from capnets.paper.published.inconsistencies import INCONSISTENCIES
 from capnets.paper.results import Record
@@ -146,7 +146,7 @@ class Summary:
                     "scale": s.shared.scale.name,
                     "recipe": s.shared.scale.recipe,
                     "remarks": list(s.remarks),
-                    "exact": {row: dict(cells) for row, cells in s.shared.table.exact.items()},
+                    "exact": {row: dict(jobs) for row, jobs in s.shared.table.exact.items()},
                     "shared": [shown.to_dict() for shown in s.shared.shown],
                     "held-out": [shown.to_dict() for shown in s.held_out.shown],
                 }
@@ -196,7 +196,7 @@ def summarise(*folders: Mapping[str, Record], scales: Sequence[Scale] = ()) -> S
             "`capnets reproduce` makes them again"
         )
     shared, held_out = (compare(records, protocol=p, scales=scales) for p in PROTOCOLS)
-    runs = [record for record in records.values() if isinstance(record.choice, Cell)]
+    runs = [record for record in records.values() if isinstance(record.job, TrainingJob)]
     return Summary(
         sections=_sections(shared, held_out),
         claims=count_claims(shared),
@@ -226,33 +226,31 @@ def _sections(shared: Comparison, held_out: Comparison) -> tuple[Section, ...]:
 
 
 def _failed(record: Record) -> Failed:
-    cell = record.choice
-    assert isinstance(cell, Cell)
-    plain = Cell(
-        model=cell.model, task=cell.task, source=cell.source, embedding=cell.embedding,
-        seed=cell.seed,
+    job = record.job
+    assert isinstance(job, TrainingJob)
+    plain = TrainingJob(
+        model=job.model, task=job.task, source=job.source, embedding=job.embedding,
+        seed=job.seed,
     )  # fmt: skip
     differs = ", ".join(
         f"{f.name} {value}"
-        for f in fields(cell)
-        if (value := getattr(cell, f.name)) != getattr(plain, f.name)
+        for f in fields(job)
+        if (value := getattr(job, f.name)) != getattr(plain, f.name)
     )
-    return Failed(
-        cell.model, cell.task, cell.seed, differs or "–", str(record.failure), record.reason
-    )
+    return Failed(job.model, job.task, job.seed, differs or "–", str(record.failure), record.reason)
 
 
 def _recipes(runs: list[Record]) -> tuple[Recipe, ...]:
     """Recipes without what the runs of a table vary: epochs and learning rate."""
     counts: Counter[tuple[str, str]] = Counter()
     for record in runs:
-        assert isinstance(record.choice, Cell)
+        assert isinstance(record.job, TrainingJob)
         # What a recipe did not have when it was recorded has its default.
         settings = recipes.Recipe.from_dict(record.made["recipe"]).to_dict()
         for name in ("epochs", "learning_rate"):
-            if getattr(record.choice, name) is not None:
+            if getattr(record.job, name) is not None:
                 settings[name] = "as the table says"
-        counts[record.choice.recipe, json.dumps(settings, sort_keys=True)] += 1
+        counts[record.job.recipe, json.dumps(settings, sort_keys=True)] += 1
     return tuple(
         Recipe(name, json.loads(settings), count)
         for (name, settings), count in counts.most_common()
@@ -261,8 +259,8 @@ def _recipes(runs: list[Record]) -> tuple[Recipe, ...]:
 
 def _recurrent_seconds(record: Record) -> float | None:
     """Seconds of one core, if this is an undisturbed full-scale run of a recurrent network."""
-    cell = record.choice
-    if not isinstance(cell, Cell) or cell.model not in RECURRENT or cell.sets != PAPER_SETS:
+    job = record.job
+    if not isinstance(job, TrainingJob) or job.model not in RECURRENT or job.sets != PAPER_SETS:
         return None
     return record.cost.get("cpu_seconds")
 

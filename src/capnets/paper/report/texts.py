@@ -7,8 +7,8 @@ from typing import Any
 
 from capnets.paper.claims import Claim
 from capnets.paper.compare import Compared, Shown
-from capnets.paper.jobs import Cell
-from capnets.paper.names import LABELS
+from capnets.paper.jobs import TrainingJob
+from capnets.paper.names import BEYOND, MODELS, RIDGE, label
 from capnets.paper.scales import Scale
 
 __all__ = [
@@ -60,7 +60,8 @@ def name_of(row: str) -> str:
     >>> name_of("US c-gru"), name_of("set-transformer 32")
     ('US C-GRU', 'Set Transformer 32')
     """
-    return " ".join(LABELS.get(word, word) for word in row.split())
+    networks = {*MODELS, *BEYOND, RIDGE}
+    return " ".join(label(word) if word in networks else word for word in row.split())
 
 
 def columns_of(compared: Compared) -> list[str]:
@@ -123,8 +124,8 @@ def progress_of(compared: Compared) -> str:
 
 def _recipes(compared: Compared) -> list[str]:
     """How the networks of a table were trained; those of documents have a recipe of their own."""
-    needed = [choice for shown in compared.shown if shown.done for choice in shown.entry.needed]
-    return list(dict.fromkeys(cell.recipe for cell in needed if isinstance(cell, Cell)))
+    needed = [job for shown in compared.shown if shown.done for job in shown.entry.needed]
+    return list(dict.fromkeys(job.recipe for job in needed if isinstance(job, TrainingJob)))
 
 
 def _fewer(entries: Sequence[Shown], scale: Scale) -> str:

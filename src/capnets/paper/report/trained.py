@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from capnets.paper.jobs import Cell
+from capnets.paper.jobs import TrainingJob
 from capnets.paper.report.summary import Summary
 from capnets.paper.scales import Scale
 from capnets.training.recipe import RECIPES
@@ -36,7 +36,7 @@ def _scales(summary: Summary) -> Iterator[Scale]:
     """Those of tables that show a trained network."""
     for section in summary.sections:
         found = [shown.entry for shown in section.shared.shown if shown.ours is not None]
-        if any(isinstance(choice, Cell) for entry in found for choice in entry.choices):
+        if any(isinstance(job, TrainingJob) for entry in found for job in entry.jobs):
             yield section.shared.scale
 
 

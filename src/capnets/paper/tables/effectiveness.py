@@ -44,7 +44,7 @@ def _main(
             task=task,
             reading=MSE,
             statistic=statistic,
-            choices=scale.cells(model, task),
+            jobs=scale.jobs(model, task),
             published=row_of(table, model).get(task),
             caveat=_apart(task, statistic),
         )
@@ -67,7 +67,7 @@ def _larger_sets(scale: Scale) -> tuple[Entry, ...]:
             model=model,
             task="WTri",
             reading=MSE,
-            choices=vary(scale.cells(model, "WTri"), sizes=(size,)),
+            jobs=vary(scale.jobs(model, "WTri"), sizes=(size,)),
             published=number,
         )
         for model in MODELS + BEYOND
@@ -94,8 +94,8 @@ def _training(
                     model=model,
                     task=task,
                     reading=reading,
-                    choices=vary(scale.cells(model, task), sets=fewer),
-                    minus=vary(scale.cells(other, task), sets=fewer) if other else (),
+                    jobs=vary(scale.jobs(model, task), sets=fewer),
+                    minus=vary(scale.jobs(other, task), sets=fewer) if other else (),
                     published=number,
                     caveat=DIFFERENCES if other else "",
                 )
@@ -111,7 +111,7 @@ def _without_abs(scale: Scale) -> tuple[Entry, ...]:
             model=model,
             task=task,
             reading=MSE,
-            choices=vary(scale.cells(model, task), activation="identity"),
+            jobs=vary(scale.jobs(model, task), activation="identity"),
             published=number,
         )
         for model in CAPACITY
@@ -130,7 +130,7 @@ def _varying(
             task=task,
             reading=MSE,
             statistic=statistic,
-            choices=vary(scale.cells(model, task), sizes=VARYING_SIZES),
+            jobs=vary(scale.jobs(model, task), sizes=VARYING_SIZES),
             published=number,
             caveat=OTHER_SIZES if task == "TriC" else "",
         )
@@ -154,7 +154,7 @@ def _sentiment(scale: Scale) -> tuple[Entry, ...]:
             model=model,
             task="Sent",
             reading=Reading(metric),
-            choices=vary(scale.cells(model, "Sent"), source=source, **changes),
+            jobs=vary(scale.jobs(model, "Sent"), source=source, **changes),
         )
         for row, model, changes in rows
         for source in REVIEWS

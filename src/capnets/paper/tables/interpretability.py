@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from capnets.paper.names import BEYOND, BEYOND_ORDERED, CAPACITY, RECURRENT
+from capnets.paper.names import BEYOND, CAPACITY, RECURRENT
 from capnets.paper.published import interpretability as published
 from capnets.paper.scales import Scale
 from capnets.paper.tables.table import Entry, Reading, Statistic, Table, row_of, vary
@@ -41,7 +41,7 @@ def _orders(scale: Scale) -> tuple[Entry, ...]:
             model=model,
             task="US",
             reading=Reading("order_mse", position=place - 1),
-            choices=scale.cells(model, "US"),
+            jobs=scale.jobs(model, "US"),
             published=number,
             caveat=FIVE_RUNS,
         )
@@ -63,11 +63,11 @@ def _order_statistics(scale: Scale) -> tuple[Entry, ...]:
             model=model,
             task="US",
             reading=reading,
-            choices=scale.cells(model, "US"),
+            jobs=scale.jobs(model, "US"),
             published=row_of(published.ORDER_STATISTICS, model).get(column),
             caveat=FIVE_RUNS if column == "stdev" else "",
         )
-        for model in RECURRENT + BEYOND_ORDERED
+        for model in (*RECURRENT, "c-deepset")
         for column, reading in columns.items()
     )
 
@@ -80,7 +80,7 @@ def _added_value_error(scale: Scale) -> tuple[Entry, ...]:
             model=model,
             task=task,
             reading=ADDED_VALUE_ERROR,
-            choices=scale.cells(model, task),
+            jobs=scale.jobs(model, task),
             published=number,
         )
         for model in CAPACITY + BEYOND
@@ -96,7 +96,7 @@ def _prefix_added_values(scale: Scale) -> tuple[Entry, ...]:
             model=model,
             task=task,
             reading=ADDED_VALUE_ERROR,
-            choices=scale.cells(model, task),
+            jobs=scale.jobs(model, task),
             published=number,
         )
         for model in RECURRENT
@@ -113,7 +113,7 @@ def _example(task: str, scale: Scale) -> tuple[Entry, ...]:
     size = len(example.classes)
     entries = []
     for model in CAPACITY:
-        run = replace(scale.cell(model, task), sizes=(size,))
+        run = replace(scale.job(model, task), sizes=(size,))
         values = (*example.values[model], example.totals[model])
         distances = example.distances.get(model, (None,) * len(values))
         rows = (("", (), values), ("Δ ", example.expected, distances))
@@ -124,7 +124,7 @@ def _example(task: str, scale: Scale) -> tuple[Entry, ...]:
                 model=model,
                 task=task,
                 reading=Reading("example", position=place, exact=exact),
-                choices=(run,),
+                jobs=(run,),
                 published=number,
                 caveat=OTHER_PICTURES,
             )
@@ -165,7 +165,7 @@ def _examples_more(scale: Scale) -> tuple[Entry, ...]:
 
 
 def _regularisation(scale: Scale) -> tuple[Entry, ...]:
-    plain = scale.cells("c-gru", "UC")
+    plain = scale.jobs("c-gru", "UC")
     rows = {"without prior": plain, "with prior": vary(plain, priors=(NO_MORE_THAN_ONE,))}
     return tuple(
         Entry(
@@ -174,7 +174,7 @@ def _regularisation(scale: Scale) -> tuple[Entry, ...]:
             model="c-gru",
             task="UC",
             reading=Reading(metric),
-            choices=runs,
+            jobs=runs,
             caveat=OTHER_CURVES,
         )
         for row, runs in rows.items()

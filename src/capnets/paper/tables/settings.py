@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capnets.paper.jobs import Shape
+from capnets.paper.jobs import ShapeJob
 from capnets.paper.names import BEYOND, MODELS
 from capnets.paper.published import labels, search
 from capnets.paper.scales import Scale
@@ -17,7 +17,7 @@ OTHER_PAIRS = (
 )
 OTHER_SCHEDULE = (
     "The search is not compared: the paper's rates are constant, ours are peaks, to which the rate "
-    "rises and from which it falls again (a one-cycle schedule). The same number is another choice."
+    "rises and from which it falls again (a one-cycle schedule). The same number is another job."
 )
 ATTENTION_SHAPE = "Attention is not compared: no network that fits the formula has as many."
 
@@ -29,7 +29,7 @@ def _parameters(scale: Scale) -> tuple[Entry, ...]:
             column="parameters",
             model=model,
             reading=Reading("parameters"),
-            choices=(Shape(model=model),),
+            jobs=(ShapeJob(model=model),),
             published=None if model in BEYOND else float(search.PARAMETERS[model]),
             caveat=ATTENTION_SHAPE if model == "attention" else "",
         )
@@ -43,7 +43,7 @@ def _grid(scale: Scale) -> tuple[Entry, ...]:
     for (model, layers, hidden), row in search.GRID.items():
         for (task, rate), number in row.items():
             run = vary(
-                (scale.cell(model, task),),
+                (scale.job(model, task),),
                 hidden=hidden,
                 layers=layers or 3,
                 learning_rate=scale.learning_rate(rate),
@@ -55,7 +55,7 @@ def _grid(scale: Scale) -> tuple[Entry, ...]:
                     model=model,
                     task=task,
                     reading=Reading("valid_mse"),
-                    choices=run if len(entries) % scale.grid_every == 0 else (),
+                    jobs=run if len(entries) % scale.grid_every == 0 else (),
                     published=number,
                     dash=number is None,
                     caveat=caveat,
@@ -76,7 +76,7 @@ def _statistics(scale: Scale) -> tuple[Entry, ...]:
                     column=statistic,
                     task=task,
                     reading=Reading(f"label_{statistic}"),
-                    choices=(scale.labels(task, sizes),),
+                    jobs=(scale.labels(task, sizes),),
                     published=number,
                     caveat=_doubtful(row, statistic),
                 )
@@ -97,7 +97,7 @@ def _histograms(scale: Scale) -> tuple[Entry, ...]:
             column="sets by label",
             task=task,
             reading=Reading("label_counts"),
-            choices=(scale.labels(task, (10,)),),
+            jobs=(scale.labels(task, (10,)),),
             published=tuple(map(float, counts)),
         )
         for task, counts in labels.HISTOGRAMS.items()

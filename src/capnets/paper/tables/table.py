@@ -9,9 +9,9 @@ from statistics import fmean, median, pstdev
 from typing import Any, Literal, TypeVar
 
 from capnets.errors import InputError
-from capnets.paper.jobs import Cell, Choice
+from capnets.paper.jobs import Job, TrainingJob
 from capnets.paper.names import BEYOND
-from capnets.paper.scales import Scale
+from capnets.paper.scales import PAPER_RECIPE, Scale
 
 __all__ = ["Entry", "Published", "Reading", "Statistic", "Table", "row_of", "vary"]
 
@@ -87,7 +87,7 @@ class Entry:
     ----------
     row, column
         Where it stands.
-    choices
+    jobs
         What it is made of: a run for each seed. None: not part of this scale.
     minus
         Runs whose statistic is subtracted (a difference from the counterpart).
@@ -104,8 +104,8 @@ class Entry:
     row: str
     column: str
     reading: Reading
-    choices: tuple[Choice, ...]
-    minus: tuple[Choice, ...] = ()
+    jobs: tuple[Job, ...]
+    minus: tuple[Job, ...] = ()
     statistic: Statistic = "mean"
     published: Published = None
     dash: bool = False
@@ -114,9 +114,9 @@ class Entry:
     task: str | None = None
 
     @property
-    def needed(self) -> tuple[Choice, ...]:
+    def needed(self) -> tuple[Job, ...]:
         """All that has to be done for this entry."""
-        return self.choices + self.minus
+        return self.jobs + self.minus
 
     @property
     def beyond(self) -> bool:
@@ -169,8 +169,14 @@ class Table:
         return self.number.startswith("Figure")
 
     def entries(self, scale: Scale) -> tuple[Entry, ...]:
-        """Its entries, row by row."""
-        return self.build(scale)
+        """Return the entries, row by row.
+
+        Networks beyond the paper are trained with recipes of ours only.
+        """
+        entries = self.build(scale)
+        if scale.recipe != PAPER_RECIPE:
+            return entries
+        return tuple(entry for entry in entries if not entry.beyond)
 
 
 def row_of(
@@ -184,6 +190,6 @@ def row_of(
     return printed[model] if model not in BEYOND else dict.fromkeys(next(iter(printed.values())))
 
 
-def vary(cells: tuple[Cell, ...], **changes: Any) -> tuple[Cell, ...]:
+def vary(jobs: tuple[TrainingJob, ...], **changes: Any) -> tuple[TrainingJob, ...]:
     """The same runs with something changed."""
-    return tuple(replace(cell, **changes) for cell in cells)
+    return tuple(replace(job, **changes) for job in jobs)
