@@ -14,19 +14,12 @@ import torch
 from explain_networks import explained_sets, trained
 
 from capnets import metrics
-from capnets.explain import (
-    added_values,
-    context,
-    diagnose,
-    interactions,
-    predict,
-    select,
-    sensitivity,
-    shapley_values,
-)
+from capnets.estimators.averaging import mean_prediction
+from capnets.explain import diagnose, explain, interactions, leave_one_out, select, shapley_values
 from capnets.explain.render.figures import class_matrix
 from capnets.files import write_json, write_text, writing
 from capnets.runs import versions
+from capnets.sets.orders import Orders
 from capnets.tasks.functions import PAIRS
 
 OUT = Path("results/explain")
@@ -59,7 +52,7 @@ def signs(task: str) -> dict[str, Any]:
     counts = np.zeros((len(sets), 10), dtype=int)
     np.add.at(counts, (owners, classes), 1)
     repeats = counts[owners, classes] > 1
-    contrast = context(trained(task, "c-gru").model, sets).contrast
+    contrast = leave_one_out(trained(task, "c-gru").model, sets).contrast
     means = [float(contrast[repeats & (classes == c)].mean()) for c in range(10)]
     right = -1 if task == "US" else 1
     return {
@@ -75,7 +68,7 @@ def shapley(task: str) -> dict[str, Any]:
     model = trained(task, "c-gru").model
     exact = shapley_values(model, sets)
     sampled = shapley_values(model, sets, orders=64)
-    averaged = added_values(model, sets, orders=64)
+    averaged = explain(model, sets, orders=64)
     assert sampled.errors is not None
     z = np.abs(sampled.values - exact.values) / np.maximum(sampled.errors, 1e-9)
     return {
@@ -98,11 +91,11 @@ def selection() -> dict[str, Any]:
     result: dict[str, Any] = {}
     for method in ("greedy", "lazy", "single", "optimum"):
         found = select(model, sets, k=5, method=method)
-        right = [len(set(c[list(p)])) == 5 for c, p in zip(classes, found.chosen, strict=True)]
+        right = [len(set(c[list(p)])) == 5 for c, p in zip(classes, found.positions, strict=True)]
         result[method] = {
             "sets": len(rich),
             "share with five classes": round(float(np.mean(right)), 4),
-            "mean worth": round(float(found.worth.mean()), 3),
+            "mean value": round(float(found.values.mean()), 3),
             "passes per set": round(found.passes / len(sets), 1),
         }
     return result
@@ -113,15 +106,19 @@ def orders(task: str) -> dict[str, Any]:
     _, sets = explained_sets(task, 2000)
     model = trained(task, "c-gru").model
     errors = {
-        f"MSE, K = {k}": round(metrics.mse(sets.y, predict(model, sets, orders=k)), 4)
+        f"MSE, K = {k}": round(
+            metrics.mse(sets.y, mean_prediction(model, sets, Orders.random(k))[:, 0]), 4
+        )
         for k in (1, 4, 16, 64)
     }
-    found = sensitivity(model, sets, orders=16)
+    found = explain(model, sets, orders=16)
+    assert found.prediction_spreads is not None
+    assert found.spreads is not None
     return {
         **errors,
-        "spread of a prediction over orders": round(float(found.predictions.mean()), 3),
-        "spread of predictions over sets": round(found.scale, 3),
-        "spread of a value over orders": round(float(found.values.mean()), 3),
+        "spread of a prediction over orders": round(float(found.prediction_spreads.mean()), 3),
+        "spread of predictions over sets": round(float(found.predictions.std()), 3),
+        "spread of a value over orders": round(float(found.spreads.mean()), 3),
     }
 
 

@@ -20,9 +20,10 @@ from typing import Any
 
 import torch
 from explain_networks import JUDGED, explained_sets, trained
+from explain_peers import attention_weights, captum_shapley, gradient_times_input
 
-from capnets.explain import Explanation, added_values, curve, judge, shapley_values
-from capnets.explain.peers import attention_weights, captum_shapley, gradient_times_input
+from capnets.explain import Explanation, explain, shapley_values
+from capnets.explain.evaluation import evaluate_explanation, removal_curve
 from capnets.explain.render.figures import curves
 from capnets.explain.render.rows import number
 from capnets.files import write_json, write_text
@@ -43,10 +44,10 @@ def methods(task: str, ten: bool) -> Iterator[tuple[str, str, SetModel, Explanat
     some = partial(shapley_values, orders=ORDERS)
     captum = partial(captum_shapley, orders=ORDERS)
     for name, truth, net, method in (
-        ("C-GRU: added values", GIVEN, capacity, added_values),
-        ("GRU: prefix differences", GIVEN, gru, added_values),
-        ("DeepSet: prefix differences", GIVEN, deepset, added_values),
-        ("C-GRU: mean added values", SHAPLEY, capacity, partial(added_values, orders=ORDERS)),
+        ("C-GRU: added values", GIVEN, capacity, explain),
+        ("GRU: prefix differences", GIVEN, gru, explain),
+        ("DeepSet: prefix differences", GIVEN, deepset, explain),
+        ("C-GRU: mean added values", SHAPLEY, capacity, partial(explain, orders=ORDERS)),
         ("C-GRU: Shapley, sampled", SHAPLEY, capacity, some),
         ("C-GRU: Shapley, by captum", SHAPLEY, capacity, captum),
         ("C-GRU: Shapley, exact", SHAPLEY, capacity, shapley_values),
@@ -72,13 +73,13 @@ def judged(task: str, ten: bool) -> tuple[list[dict[str, Any]], str]:
     }
     rows, drops = [], {}
     for name, truth, model, explanation in methods(task, ten):
-        explanation = explanation.expecting(truths[truth])
-        quality = judge(model, sets, explanation)
+        explanation = explanation.with_expected(truths[truth])
+        quality = evaluate_explanation(model, sets, explanation)
         rows.append(
             {"method": name, "truth": truth, **{k: round(v, 4) for k, v in quality.items()}}
         )
         if name.startswith("C-GRU") and "captum" not in name:
-            drops[name.removeprefix("C-GRU: ")] = curve(model, sets, explanation)
+            drops[name.removeprefix("C-GRU: ")] = removal_curve(model, sets, explanation)
         print(task, rows[-1], flush=True)
     buffer = io.BytesIO()
     curves(drops).savefig(buffer, format="svg")

@@ -2,7 +2,7 @@
 
     CAPNETS_DATA=… python benchmarks/explain_pages.py   # writes results/explain/pages/*.html, *.png
 
-Pictures: Unique Sum with Synergy on digits. Sentences: reviews of clothes and their rating.
+Images: Unique Sum with Synergy on digits. Sentences: reviews of clothes and their rating.
 Features: molecules, sets of atoms, and their affinity to thrombin. The last two have no expected
 values: nobody knows them.
 """
@@ -31,7 +31,7 @@ OUT = Path("results/explain/pages")
 
 def pictures() -> str:
     """Three test sets, averaged over orders."""
-    return explain_run(trained("US+S", "c-gru").folder, sets="0,5,7", orders=32).page()
+    return explain_run(trained("US+S", "c-gru").folder, sets="0,5,7", orders=32).to_html()
 
 
 def sentences() -> str:
@@ -49,7 +49,7 @@ def sentences() -> str:
     print("reviews:", Run(folder).metrics["test"])
     lengths = [len(split_sentences(text)) for text in reviews["text"][1500:1600]]
     some = [str(k) for k, many in enumerate(lengths) if 4 <= many <= 6][:3]
-    return explain_run(folder, new, sets=",".join(some), orders=32).page()
+    return explain_run(folder, new, sets=",".join(some), orders=32).to_html()
 
 
 def features() -> str:
@@ -60,7 +60,7 @@ def features() -> str:
     print("thrombin:", Run(folder).metrics["test"])
     sizes = np.diff(np.load(file, allow_pickle=False)["offsets"])
     some = np.flatnonzero((sizes >= 12) & (sizes <= 18))[:3]
-    return explain_run(folder, file, sets=",".join(map(str, some)), orders=32).page()
+    return explain_run(folder, file, sets=",".join(map(str, some)), orders=32).to_html()
 
 
 def photograph() -> None:
@@ -77,7 +77,7 @@ def photograph() -> None:
                     path.write_bytes(tab.screenshot(full_page=True))
         tab = browser.new_page(viewport={"width": 900, "height": 800}, device_scale_factor=1.5)
         found = explain_run(trained("US", "c-gru").folder, sets="0", orders=32)
-        tab.set_content(found.page())
+        tab.set_content(found.to_html())
         with writing(Path("docs/images/explanation.png")) as path:
             path.write_bytes(tab.locator("section").screenshot())
 

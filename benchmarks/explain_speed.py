@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from captum.attr import ShapleyValueSampling
+from explain_peers import captum_shapley
 
-from capnets.explain import added_values, shapley_values
-from capnets.explain.peers import captum_shapley
+from capnets.explain import explain, shapley_values
 from capnets.files import write_json, write_text
 from capnets.models import build
 from capnets.runs import versions
@@ -61,12 +61,12 @@ def against_captum() -> list[dict[str, object]]:
     """Ours and theirs in turns."""
     model, sets = build("c-gru", seed=0), drawn(SETS, SIZE)
     methods: dict[str, Callable[[], object]] = {
-        "mean added values": lambda: added_values(model, sets, orders=ORDERS),
+        "mean added values": lambda: explain(model, sets, orders=ORDERS),
         "Shapley values, sampled": lambda: shapley_values(model, sets, orders=ORDERS),
         "captum, zeros": lambda: with_zeros(model, sets),
         "captum, real removal": lambda: captum_shapley(model, sets, orders=ORDERS),
     }
-    added_values(model, sets, orders=2)
+    explain(model, sets, orders=2)
     taken = {name: [] for name in methods}
     for _ in range(REPEATS):
         for name, do in methods.items():
@@ -85,7 +85,7 @@ def growth() -> list[dict[str, object]]:
     rows = []
     for orders, size in plan:
         sets = drawn(SETS, size)
-        taken = min(seconds(lambda: added_values(model, sets, orders=orders)) for _ in range(2))  # noqa: B023
+        taken = min(seconds(lambda: explain(model, sets, orders=orders)) for _ in range(2))  # noqa: B023
         each = taken / (orders * size * SETS)
         row = {"orders": orders, "instances": size, "seconds": round(taken, 2)}
         rows.append({**row, "microseconds per instance and order": round(1e6 * each, 2)})
@@ -98,7 +98,7 @@ sys.path.insert(0, "benchmarks")
 from pathlib import Path
 import torch
 from explain_speed import drawn
-from capnets.explain import added_values
+from capnets.explain import explain
 from capnets.models import build
 
 def held(name):  # megabytes, by Linux' own account
@@ -107,10 +107,10 @@ def held(name):  # megabytes, by Linux' own account
 
 torch.set_num_threads(1)
 model, sets = build("c-gru", seed=0), drawn(20_000, 20)
-added_values(model, sets[:10], orders=2)
+explain(model, sets[:10], orders=2)
 before = held("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
-added_values(model, sets, orders=int(sys.argv[1]), chunk=int(sys.argv[2]))
+explain(model, sets, orders=int(sys.argv[1]), chunk=int(sys.argv[2]))
 print(held("VmHWM") - before)
 """
 

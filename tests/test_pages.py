@@ -12,7 +12,8 @@ from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import train_run
 from capnets.experiment import train_task
-from capnets.explain.render.looks import Features, Pictures, Texts
+from capnets.explain.render.instances import Features, Images, Texts
+from capnets.explain.render.records import records
 from capnets.ingest import Columns
 from capnets.models import ModelSpec
 from capnets.pages import explain_run
@@ -50,47 +51,45 @@ def baskets(tmp_path_factory):
 
 def test_task_shows_pictures_and_the_truth(task_run):
     found = explain_run(task_run, sets="0,5,17")
-    assert isinstance(found.look, Pictures)
-    assert found.explanation.ids == ("0", "5", "17")
-    names = np.array(found.look.names, dtype=int)
+    assert isinstance(found.instances, Images)
+    assert found.ids == ("0", "5", "17")
+    names = np.array(found.instances.names, dtype=int)
     first = names[:10]
-    assert found.explanation.expected[:10].sum() == sum(set(first)) == found.explanation.labels[0]
-    assert "unique-sum:digits" in found.page()
-    assert "sum of c over the classes c present" in found.page()
+    assert found.expected[:10].sum() == sum(set(first)) == found.labels[0]
+    assert "unique-sum:digits" in found.to_html()
+    assert "sum of c over the classes c present" in found.to_html()
 
 
 def test_averaged_and_shapley_are_held_against_the_closed_form(task_run):
     averaged = explain_run(task_run, sets="3", orders=4)
     exact = explain_run(task_run, sets="3", method="shapley")
     sampled = explain_run(task_run, sets="3", method="shapley", orders=2)
-    assert averaged.explanation.expected.tolist() == exact.explanation.expected.tolist()
-    names = list(averaged.look.names)
-    assert averaged.explanation.expected[0] == int(names[0]) / names.count(names[0])
-    assert exact.explanation.exact
-    assert not sampled.explanation.exact
-    assert averaged.explanation.orders.count == 4
+    assert averaged.expected.tolist() == exact.expected.tolist()
+    names = list(averaged.instances.names)
+    assert averaged.expected[0] == int(names[0]) / names.count(names[0])
+    assert exact.exact
+    assert not sampled.exact
+    assert averaged.orders.count == 4
 
 
 def test_file_shows_features_names_or_sentences(baskets):
     run, file, frame = baskets
     found = explain_run(run, file, sets="2,4")
-    assert isinstance(found.look, Features)
-    assert found.look.columns == ("price", "weight")
-    assert found.explanation.labels == pytest.approx(
-        frame.groupby("basket")["worth"].first()[[2, 4]]
-    )
+    assert isinstance(found.instances, Features)
+    assert found.instances.columns == ("price", "weight")
+    assert found.labels == pytest.approx(frame.groupby("basket")["worth"].first()[[2, 4]])
     rows = np.flatnonzero(frame["basket"].isin([2, 4]))
-    assert found.look.names == tuple(str(r) for r in rows)
-    assert found.explanation.ids == ("2", "4")
+    assert found.instances.names == tuple(str(r) for r in rows)
+    assert found.ids == ("2", "4")
     items = explain_run(run, file, sets="2,4", show="item")
-    assert items.look.names == tuple(frame["item"][rows])
+    assert items.instances.names == tuple(frame["item"][rows])
     said = explain_run(run, file, sets="2,4", show="sentence")
-    assert isinstance(said.look, Texts)
-    assert frame["sentence"][rows[0]] in said.page()
+    assert isinstance(said.instances, Texts)
+    assert frame["sentence"][rows[0]] in said.to_html()
     unlabelled = file.with_name("unlabelled.csv")
     frame.drop(columns="worth").to_csv(unlabelled, index=False)
-    assert explain_run(run, unlabelled, sets="2").explanation.labels is None
-    assert explain_run(run, file, sets="2", orders=6).explanation.orders.count == 6
+    assert explain_run(run, unlabelled, sets="2").labels is None
+    assert explain_run(run, file, sets="2", orders=6).orders.count == 6
 
 
 @pytest.mark.slow
@@ -101,11 +100,11 @@ def test_documents_show_their_sentences(tmp_path):
     model = ModelSpec("c-gru", in_features=384, activation="identity")
     train_task(tmp_path / "run", task, model, recipe=recipe("fast", epochs=1))
     found = explain_run(tmp_path / "run", sets="2,0")
-    assert isinstance(found.look, Texts)
+    assert isinstance(found.instances, Texts)
     documents = task.sentences(task.test.subset([2, 0]))
-    assert list(found.look.sentences) == [s for document in documents for s in document]
-    assert found.explanation.ids == ("2", "0")
-    assert found.explanation.expected is None
+    assert list(found.instances.sentences) == [s for document in documents for s in document]
+    assert found.ids == ("2", "0")
+    assert found.expected is None
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids="{} classes".format)
@@ -129,11 +128,11 @@ class TestClasses:
         estimator, run, file, frame = labelled
         found = explain_run(run, file, sets="0,7", output="low")
         assert found.output == "low"
-        assert found.title == "What each instance adds to low"
-        assert "logits of low" in found.about
+        assert found.unit == "logit"
+        assert "What each instance adds to low" in found.to_html()
         chances = estimator.predict_proba(frame)[[0, 7], list(estimator.classes_).index("low")]
         np.testing.assert_allclose(found.probabilities, chances, atol=1e-5)
-        one, two = found.to_list()
+        one, two = records(found)
         assert (one["class"], two["class"]) == ("low", "low")
         assert one["probability"] == pytest.approx(chances[0], abs=1e-5)
 
@@ -145,20 +144,20 @@ class TestClasses:
     def test_command(self, labelled):
         _, run, file, frame = labelled
         done = CliRunner().invoke(app, ["explain", str(run), str(file), "--output", "low"])
-        assert "Probability of low: 0." in done.output
+        assert "P(low) = 0." in done.output
         assert f"0: a {frame['a'][0]:.4g}" in done.output
 
 
 @pytest.mark.parametrize("orders", [1, 4])
 def test_as_many_random_orders_as_asked_for(baskets, orders):
     run, file, _ = baskets
-    found = explain_run(run, file, orders=orders, seed=3).explanation.orders
+    found = explain_run(run, file, orders=orders, seed=3).orders
     assert (found.kind, found.count, found.seed) == ("random", orders, 3)
 
 
 def test_features_of_instances_are_shown(baskets):
     run, file, frame = baskets
-    instance = explain_run(run, file, sets="1").to_list()[0]["instances"][0]
+    instance = records(explain_run(run, file, sets="1"))[0]["instances"][0]
     row = int(instance["name"])
     for name, value in instance["features"].items():
         if "=" in name:
@@ -172,10 +171,10 @@ def test_refuses(task_run, baskets, tmp_path):
     run, file, _ = baskets
     for wrong, message in (
         ({"folder": task_run, "sets": "999"}, "there is no set 999"),
-        ({"folder": task_run, "sets": "a"}, "numbers with commas between"),
+        ({"folder": task_run, "sets": "a"}, "numbers separated by commas"),
         ({"folder": task_run, "method": "shaply"}, "did you mean 'shapley'"),
         ({"folder": task_run, "orders": 0}, "at least 1 order"),
-        ({"folder": task_run, "show": "item"}, "shows its own pictures"),
+        ({"folder": task_run, "show": "item"}, "shows its own images"),
         ({"folder": tmp_path}, "is not a run"),
         ({"folder": run}, "was not trained on a set task; give the file"),
         ({"folder": task_run, "file": file}, "trained on a set task, not on a table"),

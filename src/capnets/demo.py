@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from capnets.experiment import train_task
-from capnets.explain import added_values
-from capnets.explain.render.looks import Pictures
+from capnets.explain import explain
+from capnets.explain.render.instances import Images
 from capnets.files import write_text
 from capnets.models import ModelSpec
 from capnets.sets import Array, Sets
@@ -121,11 +121,13 @@ def run(
     ]
     chosen = _telling(task)
     page = folder / "demo.html"
-    explanation = added_values(runs[-1].model, chosen).expecting(task.expected(chosen))
+    explanation = explain(runs[-1].model, chosen).with_expected(task.expected(chosen))
     names = tuple(str(c) for c in task.classes(chosen))
-    look = Pictures(task.pictures(chosen), white=task.images.white, names=names)
+    images = Images(task.pictures(chosen), white=task.images.white, names=names)
     about = f"Unique Sum, C-GRU trained on {len(task.train):,} sets of other pictures."
-    write_text(page, explanation.to_html(look=look, title="What each digit added", about=about))
+    write_text(
+        page, explanation.to_html(instances=images, title="What each digit added", source=about)
+    )
 
     first = chosen[:1]
     values = explanation.values[: len(first.index)]

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from capnets.errors import InputError
-from capnets.evaluate import added_values as plain_added_values
-from capnets.evaluate import predict as plain_predict
-from capnets.explain import Orders, added_values, predict, sensitivity
-from capnets.explain.streaming_mean import Mean
+from capnets.evaluate import added_values, predict
+from capnets.explain import Orders, explain
+from capnets.explain.streaming_mean import StreamingMean
 from capnets.models import MODELS, build
 from capnets.tasks import FUNCTIONS
 
@@ -18,7 +17,7 @@ SMALL = [4, 1, 5, 5, 3]
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_given_order_is_exact(function, capacity, random_sets):
     sets = random_sets(function, SMALL)
-    found = added_values(capacity(function), sets)
+    found = explain(capacity(function), sets)
     expected = FUNCTIONS[function].added_values(sets.index, sets.offsets)
     assert found.values == pytest.approx(expected)
     assert found.predictions == pytest.approx(sets.y)
@@ -33,7 +32,7 @@ def test_given_order_is_exact(function, capacity, random_sets):
 def test_every_order_gives_the_closed_form(function, additive, capacity, predictor, random_sets):
     sets = random_sets(function, SMALL)
     model = capacity(function) if additive else predictor(function)
-    found = added_values(model, sets, orders=Orders.every())
+    found = explain(model, sets, orders=Orders.every())
     closed = FUNCTIONS[function].shapley(sets.index, sets.offsets)
     assert found.values == pytest.approx(closed, rel=1e-6, abs=1e-5)
     assert found.exact
@@ -47,7 +46,7 @@ def test_random_orders_are_within_their_standard_errors(
 ):
     sets = random_sets(function, [8] * 200)
     orders = Orders.random(64, seed=1, antithetic=antithetic)
-    found = added_values(capacity(function), sets, orders=orders)
+    found = explain(capacity(function), sets, orders=orders)
     closed = FUNCTIONS[function].shapley(sets.index, sets.offsets)
     assert not found.exact
     uncertain = found.errors > 1e-12
@@ -63,7 +62,7 @@ def test_random_orders_are_within_their_standard_errors(
 def test_antithetic_pairs_are_worth_their_while(capacity, random_sets):
     sets = random_sets("unique-sum", [8] * 200)
     paired, loose = (
-        added_values(capacity("unique-sum"), sets, orders=Orders.random(32, antithetic=a))
+        explain(capacity("unique-sum"), sets, orders=Orders.random(32, antithetic=a))
         for a in (True, False)
     )
     assert paired.errors.mean() < 0.9 * loose.errors.mean()
@@ -71,15 +70,15 @@ def test_antithetic_pairs_are_worth_their_while(capacity, random_sets):
 
 def test_a_listed_order_moves_values_with_their_instances(capacity, one_hot):
     sets = one_hot([[7, 3, 7]])
-    found = added_values(capacity("unique-sum"), sets, orders=Orders.of([2, 1, 0]))
+    found = explain(capacity("unique-sum"), sets, orders=Orders.of([2, 1, 0]))
     assert found.values.tolist() == [0, 3, 7]
     by_class = Orders.by(sets, sets.index, descending=True)
-    assert added_values(capacity("unique-sum"), sets, orders=by_class).values.tolist() == [7, 3, 0]
+    assert explain(capacity("unique-sum"), sets, orders=by_class).values.tolist() == [7, 3, 0]
 
 
 def test_order_dependence_is_said(position_weighted, one_hot):
     sets = one_hot([[1, 2, 3], [5]])
-    found = added_values(position_weighted, sets, orders=Orders.every())
+    found = explain(position_weighted, sets, orders=Orders.every())
     # Every position is equally likely, so instance c adds 2 c on average.
     assert found.values == pytest.approx([2, 4, 6, 5])
     assert found.predictions == pytest.approx([12, 5])
@@ -97,11 +96,12 @@ def test_values_of_registry_networks_agree_with_evaluation():
         if name.startswith("set-transformer"):
             continue
         model = build(name, in_features=4, seed=0)
-        found = added_values(model, sets)
-        assert found.values == pytest.approx(plain_added_values(model, sets), abs=1e-5)
-        assert found.predictions == pytest.approx(plain_predict(model, sets), abs=1e-5)
-        averaged = added_values(model, sets, orders=4)
-        assert averaged.predictions == pytest.approx(predict(model, sets, orders=4), abs=1e-5)
+        found = explain(model, sets)
+        assert found.values == pytest.approx(added_values(model, sets), abs=1e-5)
+        assert found.predictions == pytest.approx(predict(model, sets), abs=1e-5)
+        averaged = explain(model, sets, orders=4)
+        mean = Orders.random(4).mean(sets, lambda read, m=model: predict(m, read))
+        assert averaged.predictions == pytest.approx(mean, abs=1e-5)
         if not model.ordered:
             assert averaged.prediction_spreads == pytest.approx(0, abs=1e-5)
 
@@ -109,29 +109,19 @@ def test_values_of_registry_networks_agree_with_evaluation():
 def test_same_seed_same_values(capacity, random_sets):
     sets = random_sets("product", [8] * 5)
     one, same, other = (
-        added_values(capacity("product"), sets, orders=4, seed=s).values for s in (0, 0, 1)
+        explain(capacity("product"), sets, orders=4, seed=s).values for s in (0, 0, 1)
     )
     assert (one == same).all()
     assert (one != other).any()
 
 
-def test_predict_averages_the_order_away(position_weighted, one_hot):
-    sets = one_hot([[1, 2, 3]])
-    assert predict(position_weighted, sets, orders=Orders.every()) == pytest.approx([12])
-    assert predict(position_weighted, sets, orders=2) == pytest.approx([12])  # a pair cancels here
-    assert predict(position_weighted, sets) == pytest.approx([14])
-
-
-def test_sensitivity(position_weighted, capacity, one_hot):
+def test_spreads_over_all_orders(position_weighted, capacity, one_hot):
     sets = one_hot([[1, 2, 3], [4, 4, 4]])
-    found = sensitivity(position_weighted, sets, orders=Orders.every())
-    assert found.predictions == pytest.approx([np.std([10, 11, 11, 13, 13, 14], ddof=1), 0])
-    assert found.values[0] == pytest.approx(math.sqrt(2 / 3 * 6 / 5))
-    assert found.to_frame()["prediction, largest"].item() == pytest.approx(found.predictions[0])
-    calm = sensitivity(capacity("unique-sum"), sets, orders=8)
-    assert calm.predictions == pytest.approx(0, abs=1e-9)
-    with pytest.raises(InputError, match="at least 2 orders"):
-        sensitivity(capacity("unique-sum"), sets, orders=1)
+    found = explain(position_weighted, sets, orders=Orders.every())
+    assert found.prediction_spreads == pytest.approx([np.std([10, 11, 11, 13, 13, 14], ddof=1), 0])
+    assert found.spreads[0] == pytest.approx(math.sqrt(2 / 3 * 6 / 5))
+    calm = explain(capacity("unique-sum"), sets, orders=8)
+    assert calm.prediction_spreads == pytest.approx(0, abs=1e-9)
 
 
 def test_memory_does_not_grow_with_orders(capacity, random_sets):
@@ -139,7 +129,7 @@ def test_memory_does_not_grow_with_orders(capacity, random_sets):
 
     def peak(orders: int) -> int:
         tracemalloc.start()
-        added_values(capacity("unique-sum"), sets, orders=orders, chunk=512)
+        explain(capacity("unique-sum"), sets, orders=orders, chunk=512)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return most
@@ -151,18 +141,18 @@ def test_memory_does_not_grow_with_orders(capacity, random_sets):
 def test_bad_orders(capacity, one_hot):
     sets = one_hot([[1, 2, 3]])
     with pytest.raises(InputError, match="not a permutation"):
-        added_values(capacity("unique-sum"), sets, orders=Orders.of([0, 0, 1]))
+        explain(capacity("unique-sum"), sets, orders=Orders.of([0, 0, 1]))
     with pytest.raises(InputError, match="every position of every set once"):
-        added_values(capacity("unique-sum"), sets, orders=Orders.of([0, 1]))
+        explain(capacity("unique-sum"), sets, orders=Orders.of([0, 1]))
     with pytest.raises(InputError, match="at least 1 order is needed, not 0"):
-        added_values(capacity("unique-sum"), sets, orders=0)
+        explain(capacity("unique-sum"), sets, orders=0)
 
 
 @pytest.mark.parametrize("blocks", [[2, 2, 2, 2], [1, 1, 1], [2, 2, 1]])
 def test_mean_of_blocks_against_plain_formulas(blocks):
     rng = np.random.default_rng(0)
     arrays = [[rng.normal(5, 2, size=3) for _ in range(b)] for b in blocks]
-    mean = Mean()
+    mean = StreamingMean()
     for block in arrays:
         mean.add(block)
     flat = np.array([a for block in arrays for a in block])
@@ -176,6 +166,6 @@ def test_mean_of_blocks_against_plain_formulas(blocks):
 
 
 def test_one_block_has_no_error():
-    mean = Mean()
+    mean = StreamingMean()
     mean.add([np.ones(2), np.zeros(2)])
     assert mean.error is None

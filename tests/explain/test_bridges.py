@@ -1,16 +1,23 @@
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from capnets.errors import InputError
-from capnets.explain import game, presence_function, shapley_values
-from capnets.explain.peers import attention_weights, captum_shapley, gradient_times_input
+from capnets.explain import shapley_values
+from capnets.explain.bridges import game, presence_function
 from capnets.models import build
 from capnets.sets import Sets
 from capnets.sets.batch import batches
 from capnets.tasks import FUNCTIONS
+
+
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch) -> None:
+    """Let tests import the methods that only benchmarks use."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
 
 
 @pytest.fixture
@@ -29,9 +36,9 @@ def test_shapiq_computes_our_exact_values(ragged):
         computer = shapiq.ExactComputer(game(model, ragged, k))
         theirs = computer("SV", order=1)
         values = [theirs[(i,)] for i in range(int(ragged.sizes[k]))]
-        assert ours.values[ours.stretch(k)] == pytest.approx(values, abs=1e-5)
+        assert ours.values[ours.span(k)] == pytest.approx(values, abs=1e-5)
         both = computer("SII", order=2)
-        own = pairs.sets == k
+        own = pairs.set_index == k
         listed = [both[(int(i), int(j))] for i, j in np.c_[pairs.first, pairs.second][own]]
         assert pairs.values[own] == pytest.approx(listed, abs=1e-5)
 
@@ -50,6 +57,8 @@ def test_presence_really_removes(ragged):
 
 def test_captum_estimates_the_same_values(capacity, random_sets):
     pytest.importorskip("captum")
+    from explain_peers import captum_shapley
+
     sets = random_sets("unique-sum", [5] * 6)
     found = captum_shapley(capacity("unique-sum"), sets, orders=200)
     closed = FUNCTIONS["unique-sum"].shapley(sets.index, sets.offsets)
@@ -62,6 +71,8 @@ def test_captum_estimates_the_same_values(capacity, random_sets):
 def test_gradient_times_input_of_a_linear_network(ragged):
     """For a sum of linear values the method is exact: each instance's own part."""
     pytest.importorskip("captum")
+    from explain_peers import gradient_times_input
+
     from capnets.nn.cells import Cell
 
     class Nothing(Cell):
@@ -86,6 +97,8 @@ def test_gradient_times_input_of_a_linear_network(ragged):
 
 
 def test_attention_weights_sum_to_the_prediction(ragged):
+    from explain_peers import attention_weights
+
     model = build("attention", in_features=10, seed=0)
     found = attention_weights(model, ragged)
     assert found.gaps == pytest.approx(0, abs=1e-5)
@@ -95,6 +108,8 @@ def test_attention_weights_sum_to_the_prediction(ragged):
 
 @pytest.mark.parametrize("library", ["shapiq", "captum"])
 def test_a_missing_library_is_named(library, ragged, monkeypatch):
+    from explain_peers import gradient_times_input
+
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.setitem(sys.modules, "captum.attr", None)
     model = build("c-gru", in_features=10)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from capnets.errors import InputError
-from capnets.explain import Explanation, Orders, added_values, shapley_values
+from capnets.explain import Explanation, Orders, explain, shapley_values
 
 
 @pytest.fixture
 def explanation(capacity, one_hot) -> Explanation:
     sets = one_hot([[7, 3, 7], [2], [5, 5]])
-    found = added_values(capacity("unique-sum"), sets, orders=Orders.random(6, seed=4))
-    return found.expecting([3.5, 3, 3.5, 2, 2.5, 2.5])
+    found = explain(capacity("unique-sum"), sets, orders=Orders.random(6, seed=4))
+    return found.with_expected([3.5, 3, 3.5, 2, 2.5, 2.5])
 
 
 def same(a: Explanation, b: Explanation) -> bool:
@@ -39,7 +39,7 @@ def test_to_frame_has_a_row_per_instance_and_columns_for_what_is_known(explanati
 
 
 def test_unknown_columns_are_left_out(capacity, one_hot):
-    frame = added_values(capacity("unique-sum"), one_hot([[1, 2]])).to_frame()
+    frame = explain(capacity("unique-sum"), one_hot([[1, 2]])).to_frame()
     assert list(frame) == ["set", "instance", "value", "prediction", "label"]
 
 
@@ -54,7 +54,7 @@ def test_subset_keeps_names_and_numbers(explanation):
 
 def test_subset_of_a_listed_order(capacity, one_hot):
     sets = one_hot([[7, 3], [2, 1]])
-    found = added_values(capacity("unique-sum"), sets, orders=Orders.of([0, 1, 1, 0]))
+    found = explain(capacity("unique-sum"), sets, orders=Orders.of([0, 1, 1, 0]))
     assert found.subset([1]).orders.listed == (1, 0)
 
 
@@ -74,7 +74,7 @@ def test_meaning_in_words(explanation, capacity, one_hot):
         "Mean added values, 6 random orders (3 and their reverses)"
     )
     assert "one standard error" in explanation.meaning
-    plain = added_values(capacity("unique-sum"), one_hot([[1, 2]]))
+    plain = explain(capacity("unique-sum"), one_hot([[1, 2]]))
     assert plain.meaning == "Added values, the given order."
 
 
@@ -82,8 +82,8 @@ def test_refuses(explanation, tmp_path):
     with pytest.raises(InputError, match="set 3 does not exist: sets 0 to 2"):
         explanation.subset([3])
     with pytest.raises(InputError, match="expected has shape"):
-        explanation.expecting([1, 2])
-    with pytest.raises(InputError, match="another version"):
+        explanation.with_expected([1, 2])
+    with pytest.raises(InputError, match="a newer version"):
         Explanation.from_dict({"format": 99})
     with pytest.raises(InputError, match="unknown Explanation field 'valuess'"):
         Explanation.from_dict(explanation.to_dict() | {"valuess": []})

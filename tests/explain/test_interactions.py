@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from capnets.errors import InputError
-from capnets.explain import context, diagnose, interactions
+from capnets.explain import diagnose, interactions, leave_one_out
 from capnets.models import build
 from capnets.tasks.functions import PAIRS
 
@@ -34,7 +34,7 @@ def test_sampled_agrees_with_exact(random_sets):
     exact = interactions(model, sets)
     sampled = interactions(model, sets, samples=60, seed=0)
     assert not sampled.exact
-    assert (sampled.sets == exact.sets).all()
+    assert (sampled.set_index == exact.set_index).all()
     assert (sampled.second == exact.second).all()
     z = np.abs(sampled.values - exact.values) / np.maximum(sampled.errors, 1e-6)
     assert (z < 3).mean() > 0.98
@@ -50,13 +50,13 @@ def test_ragged_sets_keep_their_matrices(capacity, one_hot):
     assert found.matrix(2)[0, 2] == pytest.approx(-5)
 
 
-def test_context(capacity, one_hot):
+def test_leave_one_out(capacity, one_hot):
     sets = one_hot([[7, 2, 7]])
-    us = context(capacity("unique-sum"), sets)
+    us = leave_one_out(capacity("unique-sum"), sets)
     assert us.alone == pytest.approx([7, 2, 7])
-    assert us.within == pytest.approx([0, 2, 0])
+    assert us.loss == pytest.approx([0, 2, 0])
     assert us.contrast == pytest.approx([-7, 0, -7])
-    assert context(capacity("weighted-triangular"), sets).contrast == pytest.approx([7, 0, 7])
+    assert leave_one_out(capacity("weighted-triangular"), sets).contrast == pytest.approx([7, 0, 7])
 
 
 def test_diagnostics_of_known_functions(capacity, random_sets):
@@ -117,7 +117,7 @@ def test_refuses(capacity, one_hot):
         interactions(model, pairs, samples=0)
     with pytest.raises(InputError, match="at least 1 sample"):
         diagnose(model, pairs, samples=0)
-    with pytest.raises(InputError, match="tolerance is not negative"):
+    with pytest.raises(InputError, match="tolerance must not be negative"):
         diagnose(model, pairs, tolerance=-1)
     found = interactions(model, pairs)
     with pytest.raises(InputError, match="set 1 does not exist"):

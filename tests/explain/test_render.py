@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from capnets.errors import InputError
-from capnets.explain import Explanation, Orders, curve, interactions, shapley_values
+from capnets.explain import Explanation, Orders, interactions, shapley_values
+from capnets.explain.evaluation import removal_curve
 from capnets.explain.render.figures import class_matrix, curves
-from capnets.explain.render.looks import Features, Pictures, Texts, look_of
+from capnets.explain.render.instances import Features, Images, Texts, instances_of
 from capnets.explain.render.rows import number, rows_of
 from capnets.explain.render.terminal import terminal_table
 from capnets.sets import Sets
@@ -39,8 +40,8 @@ def signed() -> Explanation:
     )
 
 
-LOOKS = {
-    "pictures": Pictures(np.arange(5 * 16).reshape(5, 4, 4), 80.0),
+INSTANCES = {
+    "images": Images(np.arange(5 * 16).reshape(5, 4, 4), 80.0),
     "texts": Texts(("Very good.", "Not the [b]sound, though.", "Fine & well.", "Again!", "No.")),
     "features": Features(np.arange(15.0).reshape(5, 3) % 4, ("age", "height", "weight")),
     "none": None,
@@ -66,9 +67,9 @@ def test_rows_of_a_listed_order_are_in_the_order_of_reading():
     assert [row.end for row in rows_of(listed, 0).rows] == [4, 5, 7]
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", INSTANCES)
 def test_page_is_self_contained_and_says_every_number(look, signed):
-    html = signed.to_html(look=LOOKS[look], title="A & B")
+    html = signed.to_html(instances=INSTANCES[look], title="A & B")
     assert "<script" not in html
     assert not re.search(r"""(src|href)=["'](?!data:)""", html)
     assert "A &amp; B" in html
@@ -90,7 +91,7 @@ def test_page_without_what_is_not_known(capacity, one_hot):
     sets = one_hot([[1, 2]])
     html = shapley_values(capacity("unique-sum"), sets).to_html()
     assert "expected value" not in html
-    assert "lowers it" not in html
+    assert "lowered it" not in html
     assert "standard error" not in html
     assert "exact" in html
 
@@ -107,61 +108,65 @@ def test_pictures_are_the_pictures():
 
     from matplotlib.image import imread
 
-    look = Pictures(np.array([[[0, 8], [16, 4]]]), 16.0)
+    look = Images(np.array([[[0, 8], [16, 4]]]), 16.0)
     png = imread(io.BytesIO(b64decode(look.uri(0).partition(",")[2])))
     assert png[..., 0] == pytest.approx(np.array([[0, 0.5], [1, 0.25]]), abs=0.01)
 
 
-def test_telling_features_are_those_that_go_along_with_the_values():
+def test_most_correlated_features():
     rng = np.random.default_rng(0)
     table = rng.normal(size=(50, 9))
     table[:, 4] = 1.0  # constant: tells nothing
     values = 2 * table[:, 7] - table[:, 2] + 0.1 * rng.normal(size=50)
     look = Features(table, tuple("abcdefghi"))
-    assert {2, 7} <= set(look.telling(values, 3))
-    assert 4 not in look.telling(values, 8)
-    assert look.telling(values, 9) == list(range(9))
+    assert {2, 7} <= set(look.most_correlated(values, 3))
+    assert 4 not in look.most_correlated(values, 8)
+    assert look.most_correlated(values, 9) == list(range(9))
 
 
-def test_look_of_sets():
+def test_instances_of_sets():
     sets = Sets.from_arrays([np.ones((2, 3))], feature_names=("a", "b", "c"))
-    assert look_of(sets).columns == ("a", "b", "c")
-    assert isinstance(look_of(Sets.from_arrays([np.ones((2, 1, 4, 4))])), Pictures)
+    assert instances_of(sets).columns == ("a", "b", "c")
+    assert isinstance(instances_of(Sets.from_arrays([np.ones((2, 1, 4, 4))])), Images)
 
 
 def test_terminal(signed):
     console = Console(file=io.StringIO(), width=160)
-    console.print(terminal_table(signed, 0, look=LOOKS["texts"]))
+    console.print(terminal_table(signed, 0, instances=INSTANCES["texts"]))
     text = console.file.getvalue()
-    assert "Set first: predicted 1.5 (±0.05 over orders), label 1" in text
+    assert "Set first: predicted 1.5, label 1, ±0.05 over orders" in text
     assert "Not the [b]sound, though." in text
     for cell in ("2.00", "−1.00", "±0.020", "±0.10", "2.10", "█", "░"):
         assert cell in text, cell
 
 
 def test_figures(signed, capacity, random_sets):
-    pictures = LOOKS["pictures"]
-    for kind, look in (("waterfall", LOOKS["texts"]), ("waterfall", pictures), ("strip", pictures)):
-        figure = signed.plot(1, kind=kind, look=look)
+    pictures = INSTANCES["images"]
+    for kind, look in (
+        ("waterfall", INSTANCES["texts"]),
+        ("waterfall", pictures),
+        ("strip", pictures),
+    ):
+        figure = signed.plot(1, kind=kind, instances=look)
         assert isinstance(figure, Figure)
         figure.savefig(io.BytesIO())
     bars = signed.plot(0).axes[0].patches
     assert [round(b.get_width(), 6) for b in bars] == [2, -1, 0.5]
     with pytest.raises(InputError, match="unknown kind of figure 'fall'"):
         signed.plot(0, kind="fall")
-    with pytest.raises(InputError, match="a strip needs pictures"):
+    with pytest.raises(InputError, match="a strip needs images"):
         signed.plot(0, kind="strip")
 
     sets = random_sets("unique-sum", [6] * 8)
     model = capacity("unique-sum")
     class_matrix(interactions(model, sets).by_class(sets.index)).savefig(io.BytesIO())
     found = shapley_values(model, sets)
-    curves({"shapley": curve(model, sets, found)}).savefig(io.BytesIO())
+    curves({"shapley": removal_curve(model, sets, found)}).savefig(io.BytesIO())
 
 
 def test_refuses(signed):
-    with pytest.raises(InputError, match="2 looks were given for 5"):
-        signed.to_html(look=Texts(("a", "b")))
+    with pytest.raises(InputError, match="2 instances given, but 5"):
+        signed.to_html(instances=Texts(("a", "b")))
     with pytest.raises(InputError, match="set 2 does not exist"):
         signed.plot(2)
 
@@ -175,9 +180,9 @@ def test_numbers(value, text):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", INSTANCES)
 def test_fits_any_width_without_scripts(look, signed, page, tmp_path):
-    (tmp_path / "page.html").write_text(signed.to_html(look=LOOKS[look]))
+    (tmp_path / "page.html").write_text(signed.to_html(instances=INSTANCES[look]))
     plain = page.context.browser.new_context(java_script_enabled=False)
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
@@ -190,7 +195,7 @@ def test_fits_any_width_without_scripts(look, signed, page, tmp_path):
 
 @pytest.mark.browser
 def test_table_sorts_without_scripts(signed, page, tmp_path):
-    (tmp_path / "page.html").write_text(signed.to_html(look=LOOKS["features"]))
+    (tmp_path / "page.html").write_text(signed.to_html(instances=INSTANCES["features"]))
     plain = page.context.browser.new_context(java_script_enabled=False).new_page()
     plain.goto(f"file://{tmp_path}/page.html")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capnets import metrics
-from capnets.explain import context, interactions, shapley_values
+from capnets.explain import interactions, leave_one_out, shapley_values
 from capnets.models import build
 from capnets.tasks import make, parse_task
 from capnets.tasks.functions import PAIRS
@@ -55,7 +55,7 @@ def test_redundancy_and_synergy_have_their_sign_for_every_class_that_repeats(nam
     model, task, sets = trained(name)
     classes = task.classes(sets).reshape(len(sets), 10)
     repeats = (classes[:, :, None] == classes[:, None, :]).sum(2) > 1
-    contrast = context(model, sets).contrast.reshape(classes.shape)
+    contrast = leave_one_out(model, sets).contrast.reshape(classes.shape)
     for c in range(1, 10):  # zeros are worth nothing, alone or together
         assert sign * contrast[repeats & (classes == c)].mean() > 0, c
 

@@ -1,4 +1,4 @@
-"""`capnets explain`: what each instance of some sets added."""
+"""`capnets explain`: show what each instance of some sets adds."""
 
 from __future__ import annotations
 
@@ -15,20 +15,26 @@ __all__ = ["add_to", "explain"]
 def explain(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     file: Annotated[str | None, typer.Argument(help="The sets, for a run on a file.")] = None,
-    sets: Annotated[str, typer.Option(help="Which sets: numbers with commas between.")] = "0",
+    sets: Annotated[
+        str | None,
+        typer.Option(help="Names (or numbers) of sets, separated by commas.  [default: the first]"),
+    ] = None,
     orders: Annotated[
-        int | None, typer.Option(help="Average over so many random orders.", min=1)
+        int | None, typer.Option(help="Number of random orders to average over.", min=1)
     ] = None,
     method: Annotated[str, typer.Option(help="added or shapley.")] = "added",
-    output: Annotated[str | None, typer.Option(help="Which label or class, if several.")] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Label or class to explain, if there are several.")
+    ] = None,
     show: Annotated[
-        str | None, typer.Option(help="The file's column that says what an instance is.")
+        str | None, typer.Option(help="Column with the name or text of an instance.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the random orders.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the orders.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Show instance by instance what was added, and what was expected where that is known."""
+    """Show what each instance adds, and the true value where it is known."""
+    from capnets.explain.render.records import records
     from capnets.explain.render.terminal import terminal_table
     from capnets.files import write_text
     from capnets.pages import explain_run
@@ -39,20 +45,18 @@ def explain(
             show=show, progress=progress,
         )  # fmt: skip
     if html is not None:
-        write_text(html, found.page())
+        write_text(html, found.to_html())
     if as_json:
-        print_json(found.to_list())
+        print_json(records(found))
         return
-    console().print(found.about)
-    console().print(found.explanation.meaning)
-    for k in range(len(found.explanation)):
-        console().print(terminal_table(found.explanation, k, look=found.look))
-        if found.probabilities is not None:
-            console().print(f"Probability of {found.output}: {found.probabilities[k]:.3f}")
+    console().print(found.source)
+    console().print(found.meaning)
+    for k in range(len(found)):
+        console().print(terminal_table(found, k))
     if html is not None:
         console().print(f"The page: {html}")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the command known."""
+    """Register the command."""
     app.command()(explain)

@@ -16,14 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from capnets.errors import InputError
 from capnets.estimators import planning
 from capnets.estimators.averaging import mean_added_values, mean_prediction
+from capnets.estimators.explaining import explain_estimator
 from capnets.estimators.inputs import Given, fingerprint, read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
-from capnets.explain import Explanation, Orders
-from capnets.explain import added_values as explain_added_values
+from capnets.explain import Explanation
 from capnets.ingest import Columns, Schema, hold_out
 from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
+from capnets.sets.orders import Orders
 from capnets.training.ensemble import fit_members
 from capnets.training.presets import SOME_SETS, preset_for
 from capnets.training.priors import Prior, prior_from_dict
@@ -282,11 +283,41 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             return [str(k) for k in range(self.spec_.outputs)]
         return list(columns)
 
-    def explain(self, X: Any, *, output: int | None = None) -> Explanation:
-        """The added values as an `Explanation`: with spreads, costs, pages and figures."""
-        sets = self._read(X).sets
-        orders = Orders.averaging(self.n_orders_)
-        return explain_added_values(self.model_, sets, orders=orders, output=output)
+    def to_sets(self, X: Any) -> Sets:
+        """Return the sets of X as the network reads them, with labels if X has usable ones."""
+        if not isinstance(X, Sets):
+            try:
+                return self._read(X, labels=True).sets
+            except InputError:  # labels are optional here; other faults are raised below
+                pass
+        return self._read(X).sets
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        method: str = "added",
+        orders: Orders | int | None = None,
+        seed: int = 0,
+        output: int | str | None = None,
+    ) -> Explanation:
+        """Explain predictions by one value per instance, in the unit of the label (or in logits).
+
+        Parameters
+        ----------
+        X
+            The sets, as in `predict`.
+        method
+            `added` for added values, `shapley` for Shapley values.
+        orders
+            For `added`: the number of random orders to average over, or any `Orders`; by default
+            those of the predictions. For `shapley`: None for exact values, or a number of orders.
+        seed
+            Random seed of the orders.
+        output
+            The label or class to explain, by name or index. Required if there are several.
+        """
+        return explain_estimator(self, X, method=method, orders=orders, seed=seed, output=output)
 
     # Keeping ------------------------------------------------------------------------------------
 

@@ -1,78 +1,111 @@
-"""Bridges to other explanation libraries, where they are installed (extra `bench`).
+"""Connect to other explanation libraries: shap, shapiq and captum.
 
-`game` gives the set function that a network has learned, for one set, to shapiq: all its estimators
-and interaction indices work on it. `presence_function` gives it to captum. In both, what is absent
-is really removed.
+`to_shap` converts an explanation for shap's plots. `game` wraps the learned set function of one set
+as a shapiq game, for all its estimators and interaction indices; `presence_function` does the same
+for captum. Absent instances are removed, not masked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from capnets.errors import InputError
-from capnets.explain.value import CHUNK, Worth
+from capnets.explain.explanation import Explanation
+from capnets.explain.subject import Source, resolve
+from capnets.explain.value import CHUNK, SetValue, baseline_of
 from capnets.models.base import SetModel
-from capnets.sets import Array, Sets
+from capnets.sets import Array
 
 if TYPE_CHECKING:
     import shapiq
 
-__all__ = ["game", "missing", "presence_function"]
+__all__ = ["game", "missing", "presence_function", "to_shap"]
+
+
+def to_shap(explanation: Explanation) -> Any:
+    """Return an explanation as `shap.Explanation`, one per set.
+
+    A single set becomes one object for `shap.plots.waterfall`; several sets become a list.
+    """
+    try:
+        import shap
+    except ImportError as error:
+        raise InputError("shap is not installed; install it with: pip install shap") from error
+    from capnets.explain.render.instances import checked
+
+    instances = checked(None, explanation)
+
+    def one(k: int) -> Any:
+        own = explanation.span(k)
+        names = [instances.label(i) for i in range(own.start, own.stop)]
+        return shap.Explanation(
+            values=explanation.values[own],
+            base_values=float(explanation.baselines[k]),
+            data=np.array(names, dtype=object),
+            feature_names=[f"instance {i + 1}" for i in range(len(names))],
+        )
+
+    every = [one(k) for k in range(len(explanation))]
+    return every[0] if len(every) == 1 else every
 
 
 def game(
-    model: SetModel, sets: Sets, k: int, *, output: int | None = None, chunk: int = CHUNK
+    source: Source, X: Any, k: int, *, output: int | str | None = None, chunk: int = CHUNK
 ) -> shapiq.Game:
-    """Set k as a cooperative game for shapiq: players are instances, absence is real removal."""
+    """Return set k as a cooperative game for shapiq; the players are its instances."""
     try:
         import shapiq
     except ImportError as error:
         raise missing("shapiq") from error
+    subject = resolve(source, X, output)
+    sets = subject.sets
     if not 0 <= k < len(sets):
         raise InputError(f"set {k} does not exist: there are {len(sets)}")
-    worth = Worth(model, sets, output=output, chunk=chunk)
+    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
 
     class SetGame(shapiq.Game):
         """The learned set function of one set."""
 
         def value_function(self, coalitions: Array) -> Array:
-            """The prediction for each coalition (rows of a Boolean matrix)."""
-            values: Array = worth.of_subsets(np.array([k]), np.asarray(coalitions, dtype=bool))[0]
+            """Return the prediction for each coalition (rows of a Boolean matrix)."""
+            values: Array = value.predict_subsets(
+                np.array([k]), np.asarray(coalitions, dtype=bool)
+            )[0]
             return values
 
     return SetGame(n_players=int(sets.sizes[k]), normalize=False)
 
 
 def presence_function(model: SetModel, x: Tensor, *, output: int = 0) -> Callable[[Tensor], Tensor]:
-    """A function for captum: who is present (sets x size, 1 or 0) in, predictions out.
+    """Return a function for captum that maps presence (sets x size, 1 or 0) to predictions.
 
-    Absent instances are really removed: those present move to the front, the rest is masked. captum
-    perturbs the presence, from 1 (input) to 0 (baseline), instead of blackening features.
+    Present instances move to the front and the rest is masked. captum perturbs the presence from 1
+    (input) to 0 (baseline) instead of changing features.
 
     Parameters
     ----------
     model
         Any set network.
     x
-        Sets x size x features; all sets are equally large.
+        Sets x size x features; all sets have the same size.
     output
-        Which of the network's outputs.
+        The output of the network.
     """
     model = model.eval()
 
     @torch.no_grad()
     def predict(present: Tensor) -> Tensor:
-        times = len(present) // len(x)  # captum stacks several perturbations of the batch
+        times = len(present) // len(x)  # captum stacks several perturbations of a batch
         instances = x.repeat(times, *[1] * (x.ndim - 1))
         here = present > 0.5
         front = (~here).to(torch.int8).argsort(dim=1, stable=True)
         rows = torch.arange(len(present), device=x.device)[:, None]
-        out = torch.zeros(len(present), device=x.device)
+        out = torch.full((len(present),), baseline_of(model, output), device=x.device)
         some = here.any(1)
         if bool(some.any()):
             mask = here[rows, front][some]
@@ -83,5 +116,5 @@ def presence_function(model: SetModel, x: Tensor, *, output: int = 0) -> Callabl
 
 
 def missing(name: str) -> InputError:
-    """What to do about a library that is not there."""
+    """Return the error for a library that is not installed."""
     return InputError(f"{name} is not installed; install it with: pip install 'capnets[bench]'")

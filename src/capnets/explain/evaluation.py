@@ -1,4 +1,4 @@
-"""Judging explanations: against the truth where it is known, and by what removal does."""
+"""Evaluate explanations: against known true values, and by removing instances."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ import numpy as np
 from capnets import metrics
 from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
-from capnets.explain.value import CHUNK, Worth, same_sizes
-from capnets.models.base import SetModel
+from capnets.explain.subject import Source, resolve
+from capnets.explain.value import CHUNK, SetValue, groups_of_equal_size
 from capnets.sets import Array, Sets
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "Curve",
+    "RemovalCurve",
+    "compare_explanations",
     "completeness_gap",
-    "curve",
-    "error",
-    "judge",
-    "judging_table",
+    "evaluate_explanation",
     "rank_agreement",
+    "removal_curve",
+    "value_error",
 ]
 
+#: Number of shares of a set (0, 5 %, …) at which curves over sets of different sizes are averaged.
 STEPS = 21
-"""At how many shares of a set (0, 5 %, …) curves over sets of different sizes are averaged."""
 
 
-def error(explanation: Explanation) -> float:
-    """Mean absolute distance of the values from the expected ones."""
+def value_error(explanation: Explanation) -> float:
+    """Return the mean absolute difference between values and expected values."""
     return metrics.added_value_error(_expected(explanation), explanation.values)
 
 
 def completeness_gap(explanation: Explanation) -> float:
-    """Mean absolute difference between the prediction (from the baseline) and the sum of values."""
+    """Return the mean absolute difference between prediction - baseline and the sum of values."""
     return float(np.abs(explanation.gaps).mean())
 
 
 def rank_agreement(explanation: Explanation, other: Any = None) -> float:
-    """How well the values rank the instances of a set: 1 as expected, 0 by chance, -1 reversed.
+    """Return how well the values rank the instances of a set: 1 perfect, 0 chance, -1 reversed.
 
-    Somers' D: of the pairs of instances that the expected values (or the other ones given) tell
-    apart, the share ranked alike less the share ranked the other way; the mean over sets.
+    Somers' D, averaged over sets: among the pairs of instances with different expected values (or
+    values of `other`), the share ranked alike minus the share ranked the other way.
     """
     against = _expected(explanation) if other is None else np.asarray(other, dtype=np.float64)
     if against.shape != explanation.values.shape:
         raise InputError(
-            f"ranks of {len(explanation.values)} values cannot be compared with {against.shape}"
+            f"cannot compare ranks of {len(explanation.values)} values with shape {against.shape}"
         )
     found = []
     for k in range(len(explanation)):
-        own = explanation.stretch(k)
+        own = explanation.span(k)
         ours = np.sign(np.subtract.outer(explanation.values[own], explanation.values[own]))
         theirs = np.sign(np.subtract.outer(against[own], against[own]))
         if theirs.any():
@@ -64,18 +64,18 @@ def rank_agreement(explanation: Explanation, other: Any = None) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
-    """Predictions while instances are taken out, or put in, most valued first; means over sets.
+class RemovalCurve:
+    """Mean predictions while instances are removed, or inserted, highest values first.
 
     Parameters
     ----------
     shares
-        The share of instances that was taken out or put in.
+        The share of instances removed or inserted.
     predictions
-        The mean prediction for what is left.
+        The mean prediction for the instances that are present.
     aopc
-        Area over the curve of deletion (how fast the prediction falls), or under the one of
-        insertion (how fast it rises), in the unit of the label: higher is better in both.
+        Area over the deletion curve (how fast the prediction falls), or under the insertion curve
+        (how fast it rises), in the unit of the label. Higher is better in both cases.
     """
 
     shares: Array
@@ -83,84 +83,88 @@ class Curve:
     aopc: float
 
 
-def curve(
-    model: SetModel,
-    sets: Sets,
+def removal_curve(
+    source: Source,
+    X: Any,
     explanation: Explanation,
     *,
     insert: bool = False,
-    output: int | None = None,
+    output: int | str | None = None,
     chunk: int = CHUNK,
-) -> Curve:
-    """The deletion curve of an explanation, or its insertion curve; removal is real.
+) -> RemovalCurve:
+    """Compute the deletion curve of an explanation, or its insertion curve.
 
     The area over the deletion curve is the mean over k = 0 … n of f(all) - f(all but the top k)
     (Samek et al. 2017), averaged over sets; that under the insertion curve is the mean of f(top k).
     """
+    subject = resolve(source, X, output)
+    sets = subject.sets
     if not np.array_equal(explanation.offsets, sets.offsets):
         raise InputError("the explanation is not one of these sets: their sizes differ")
-    worth = Worth(model, sets, output=output, chunk=chunk)
+    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
     grid = np.linspace(0, 1, STEPS)
     total, area, many = np.zeros(STEPS), 0.0, 0
     longest = int(sets.sizes.max(initial=1))
-    for group in same_sizes(sets.sizes, most=4 * chunk // longest**2):
+    for group in groups_of_equal_size(sets.sizes, most=4 * chunk // longest**2):
         size = int(sets.sizes[group[0]])
         values = explanation.values[sets.offsets[group][:, None] + np.arange(size)]
         rank = np.argsort(np.argsort(-values, axis=1, kind="stable"), axis=1)
         touched = rank[:, None, :] < np.arange(size + 1)[:, None]
-        table = worth.of_subsets(group, touched if insert else ~touched)
+        table = value.predict_subsets(group, touched if insert else ~touched)
         area += float((table if insert else table[:, :1] - table).mean(1).sum())
         total += np.sum(
             [np.interp(grid, np.linspace(0, 1, size + 1), row) for row in table], axis=0
         )
         many += len(group)
     if not many:
-        raise InputError("zero instances: there is nothing to take out")
-    return Curve(grid, total / many, area / many)
+        raise InputError("zero instances: nothing can be removed")
+    return RemovalCurve(grid, total / many, area / many)
 
 
-def judge(
-    model: SetModel,
-    sets: Sets,
+def evaluate_explanation(
+    source: Source,
+    X: Any,
     explanation: Explanation,
     *,
-    output: int | None = None,
+    output: int | str | None = None,
     chunk: int = CHUNK,
 ) -> dict[str, float]:
-    """Everything that can be said about one explanation, by name.
+    """Return all quality measures of an explanation by name.
 
-    Error and rank agreement need expected values (`Explanation.expecting`); without them they are
-    left out.
+    Error and rank agreement need expected values (`Explanation.with_expected`).
     """
     known = explanation.expected is not None
-    where = {"output": output, "chunk": chunk}
+
+    def area(*, insert: bool) -> float:
+        return removal_curve(source, X, explanation, insert=insert, output=output, chunk=chunk).aopc
+
     return {
-        **({"error": error(explanation)} if known else {}),
+        **({"error": value_error(explanation)} if known else {}),
         **({"rank agreement": rank_agreement(explanation)} if known else {}),
         "completeness gap": completeness_gap(explanation),
-        "deletion": curve(model, sets, explanation, **where).aopc,  # type: ignore[arg-type]
-        "insertion": curve(model, sets, explanation, insert=True, **where).aopc,  # type: ignore[arg-type]
+        "deletion": area(insert=False),
+        "insertion": area(insert=True),
         "passes per set": explanation.passes / max(1, len(explanation)),
         "seconds": explanation.seconds,
     }
 
 
-def judging_table(
-    sets: Sets, explained: Mapping[str, tuple[SetModel, Explanation]]
+def compare_explanations(
+    sets: Sets, explained: Mapping[str, tuple[Source, Explanation]]
 ) -> pd.DataFrame:
-    """One row per method: its quality and its cost.
+    """Return a table with one row per method: quality and cost.
 
     Parameters
     ----------
     sets
-        What all of them explain.
+        The sets that all methods explain.
     explained
-        By the name of the method: the network, and the explanation of `sets`.
+        By the name of the method: the network, and its explanation of `sets`.
     """
     import pandas as pd
 
     rows = [
-        {"method": name, **judge(model, sets, explanation)}
+        {"method": name, **evaluate_explanation(model, sets, explanation)}
         for name, (model, explanation) in explained.items()
     ]
     return pd.DataFrame(rows).set_index("method")
@@ -169,7 +173,7 @@ def judging_table(
 def _expected(explanation: Explanation) -> Array:
     if explanation.expected is None:
         raise InputError(
-            "no expected values are known for these sets, so the explanation cannot be judged "
-            "against them; set tasks know them, other data can give them with .expecting(values)"
+            "no expected values are known for these sets; set tasks know them, for other data pass "
+            "them with explanation.with_expected(values)"
         )
     return explanation.expected

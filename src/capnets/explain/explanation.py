@@ -1,8 +1,9 @@
-"""`Explanation`: what every explanation method returns."""
+"""Define `Explanation`, the result of every explanation method."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,45 +17,59 @@ from capnets.sets.orders import Orders
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from capnets.explain.render.looks import Look
+    from capnets.explain.render.instances import Instances
 
 __all__ = ["Explanation"]
 
-FORMAT = 1
+FORMAT = 2
 PER_INSTANCE = ("values", "errors", "spreads", "expected")
-PER_SET = ("predictions", "baselines", "prediction_spreads", "labels")
+PER_SET = ("predictions", "baselines", "prediction_spreads", "labels", "probabilities")
+NAMES = ("ids", "predicted_classes", "true_classes")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Explanation:
-    """One number per instance of some sets, in the unit of the label, and how it was come by.
+    """One value per instance of some sets, in the unit of the label.
+
+    For every set, baseline + sum of values = prediction.
 
     Parameters
     ----------
     method
-        What the numbers are, in words.
+        Name of the method, such as "added values".
     values
-        One per instance, set after set, as the explained sets list their instances.
+        One per instance, set after set, in the order of the explained sets.
     offsets
         Set k has the values `values[offsets[k]:offsets[k + 1]]`.
     predictions
         One per set, over the same orders as the values.
     baselines
-        What a set without instances is worth; values are counted from there.
+        The prediction for an empty set; values are counted from there.
     orders
-        The orders that instances were read in.
+        The orders in which instances were read.
     exact
-        Whether the numbers are what they say (True), or estimates from samples.
+        False if values are estimated from samples.
     passes, seconds
-        Cost: how many sets the network had to read in all, and how long it took.
+        Cost: number of sets that the network read, and time.
     errors
         Standard errors of estimated values.
     spreads, prediction_spreads
         Standard deviations over orders: of each value, and of the prediction of each set.
     ids, labels, expected
-        Names of the sets, their labels, and the values that a perfect explanation would have.
+        Names of the sets, their labels, and the known true values.
+    output
+        The label or class that the values add to; empty if there is only one label.
+    unit
+        The unit of values and predictions: "logit" for classes, else empty for that of the label.
+    probabilities, predicted_classes, true_classes
+        For classes, per set: the probability of `output`, the predicted and the true class.
+    title, source
+        Heading of pages, and a line on where network and sets come from.
+    instances
+        How to display the instances: `Images`, `Texts` or `Features`. Not saved by `save`.
     """
 
     method: str
@@ -72,6 +87,14 @@ class Explanation:
     ids: tuple[str, ...] | None = None
     labels: Array | None = None
     expected: Array | None = None
+    output: str = ""
+    unit: str = ""
+    probabilities: Array | None = None
+    predicted_classes: tuple[str, ...] | None = None
+    true_classes: tuple[str, ...] | None = None
+    title: str = ""
+    source: str = ""
+    instances: Instances | None = None
 
     def __post_init__(self) -> None:
         for name in PER_INSTANCE + PER_SET:
@@ -87,29 +110,45 @@ class Explanation:
                 object.__setattr__(self, name, values)
         object.__setattr__(self, "offsets", np.asarray(self.offsets, dtype=np.int64))
 
+    # Looking at it ------------------------------------------------------------------------------
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def __repr__(self) -> str:
+        sets, instances = len(self), len(self.values)
+        what = f"{self.method}{f' to {self.output}' if self.output else ''}"
+        quality = "exact" if self.exact else "estimated"
+        return f"<Explanation: {what} of {instances} instances in {sets} sets, {quality}>"
+
+    def _repr_html_(self) -> str:
+        from capnets.explain.render.page import fragment
+
+        return fragment(self)
+
     @property
     def sizes(self) -> Array:
-        """How many instances each set has."""
+        """Return the number of instances of each set."""
         return np.diff(self.offsets)
 
     @property
     def owners(self) -> Array:
-        """The number of the set that each instance belongs to."""
+        """Return the index of the set of each instance."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @property
     def gaps(self) -> Array:
-        """Per set: prediction less baseline less the sum of the values (0: complete)."""
+        """Return prediction - baseline - sum of values per set; 0 if the values are complete."""
         total = np.bincount(self.owners, weights=self.values, minlength=len(self))
         return self.predictions - self.baselines - total
 
     @property
     def meaning(self) -> str:
-        """What the numbers are and how far to trust them, for people."""
+        """Describe the values and their uncertainty in a few sentences."""
         text = [f"{self.method[0].upper()}{self.method[1:]}, {self.orders}."]
+        if self.output:
+            unit = f" ({self.unit}s)" if self.unit else ""
+            text.append(f"Values add to {self.output}{unit}.")
         if not self.exact:
             text.append("Estimated from samples; ± is one standard error.")
         if self.prediction_spreads is not None and len(self):
@@ -118,50 +157,97 @@ class Explanation:
             share = f" ({100 * spread / scale:.1f} % of it)" if scale else ""
             text.append(
                 f"The prediction changes with the order by ±{spread:.3g} on average{share}; "
-                "the values are means over orders, and sum to the mean prediction."
+                "values are means over orders and sum to the mean prediction."
             )
         return " ".join(text)
 
-    def stretch(self, k: int) -> slice:
-        """Where the instances of set k stand."""
+    def span(self, k: int) -> slice:
+        """Return the slice of `values` that belongs to set k."""
         if not 0 <= k < len(self):
             raise InputError(f"set {k} does not exist: sets 0 to {len(self) - 1} were explained")
         return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
 
     def name(self, k: int) -> str:
-        """The name of set k."""
+        """Return the name of set k."""
         return str(k) if self.ids is None else self.ids[k]
 
-    def subset(self, chosen: Any) -> Self:
-        """The explanation of the chosen sets, by number, in the order given."""
-        stretches = [self.stretch(int(k)) for k in chosen]
-        sizes = [s.stop - s.start for s in stretches]
-        places = np.concatenate([np.arange(s.start, s.stop) for s in stretches] or [np.arange(0)])
-        numbers = np.asarray(chosen, dtype=np.int64)
+    # Changing it --------------------------------------------------------------------------------
+
+    def subset(self, set_index: Iterable[int]) -> Self:
+        """Return the explanation of some sets, by index, in the order given."""
+        chosen = [int(k) for k in set_index]
+        spans = [self.span(k) for k in chosen]
+        rows = np.concatenate([np.arange(s.start, s.stop) for s in spans] or [np.arange(0)])
 
         def part(name: str) -> Any:
-            values: Array | None = getattr(self, name)
-            return None if values is None else values[places if name in PER_INSTANCE else numbers]
+            values = getattr(self, name)
+            if values is None:
+                return None
+            if name in NAMES:
+                return tuple(values[k] for k in chosen)
+            return values[rows if name in PER_INSTANCE else np.array(chosen, dtype=np.int64)]
 
-        ids = tuple(self.name(int(k)) for k in chosen)
+        parts = {name: part(name) for name in PER_INSTANCE + PER_SET + NAMES}
+        if self.ids is None:
+            parts["ids"] = tuple(str(k) for k in chosen)
         if self.orders.kind == "listed":
-            orders = Orders.of(np.asarray(self.orders.listed)[places], label=self.orders.label)
-        else:
-            orders = self.orders
-        return replace(
-            self, offsets=np.concatenate([[0], np.cumsum(sizes)]), ids=ids, orders=orders,
-            **{n: part(n) for n in PER_INSTANCE + PER_SET},
-        )  # fmt: skip
+            listed = np.asarray(self.orders.listed)[rows]
+            parts["orders"] = Orders.of(listed, label=self.orders.label)
+        if self.instances is not None:
+            parts["instances"] = self.instances.take(rows)
+        sizes = [s.stop - s.start for s in spans]
+        return replace(self, offsets=np.concatenate([[0], np.cumsum(sizes)]), **parts)
 
-    def expecting(self, expected: Any) -> Self:
-        """The same explanation with the values that a perfect one would have beside it."""
+    def with_expected(self, expected: Any) -> Self:
+        """Return the explanation with known true values to compare with."""
         return replace(self, expected=np.asarray(expected, dtype=np.float64))
 
+    # Showing it ---------------------------------------------------------------------------------
+
+    def plot(
+        self,
+        k: int = 0,
+        *,
+        kind: str = "waterfall",
+        instances: Instances | None = None,
+        ax: Axes | None = None,
+    ) -> Figure:
+        """Draw set k with matplotlib.
+
+        Parameters
+        ----------
+        k
+            The set.
+        kind
+            `waterfall`, or `strip` for images.
+        instances
+            How to display the instances, if not `self.instances`.
+        ax
+            The axes to draw into; by default those of a new figure.
+        """
+        from capnets.explain.render.figures import plot
+
+        return plot(self, k, kind=kind, instances=instances, ax=ax)
+
+    def to_html(
+        self, *, instances: Instances | None = None, title: str = "", source: str = ""
+    ) -> str:
+        """Return all sets as one self-contained HTML page without scripts."""
+        from capnets.explain.render.page import page
+
+        return page(self, instances=instances, title=title, source=source)
+
+    # Converting it ------------------------------------------------------------------------------
+
     def to_frame(self) -> pd.DataFrame:
-        """A table with one row per instance; a column only for what is known."""
+        """Return a table with one row per instance and a column for everything known."""
         import pandas as pd
 
         owners = self.owners
+
+        def repeated(values: Any) -> Any:
+            return None if values is None else np.asarray(values)[owners]
+
         columns: dict[str, Any] = {
             "set": [self.name(k) for k in owners] if self.ids is not None else owners,
             "instance": np.arange(len(owners)) - self.offsets[owners],
@@ -170,60 +256,50 @@ class Explanation:
             "spread": self.spreads,
             "expected": self.expected,
             "prediction": self.predictions[owners],
-            "label": None if self.labels is None else self.labels[owners],
+            "label": repeated(self.labels),
+            "probability": repeated(self.probabilities),
+            "predicted_class": repeated(self.predicted_classes),
+            "true_class": repeated(self.true_classes),
         }
         return pd.DataFrame({k: v for k, v in columns.items() if v is not None})
 
-    def plot(self, k: int = 0, *, kind: str = "waterfall", look: Look | None = None) -> Figure:
-        """Set k as a matplotlib figure: `waterfall`, or `strip` where instances are pictures."""
-        from capnets.explain.render.figures import plot
+    def to_shap(self) -> Any:
+        """Return a `shap.Explanation`, or a list of them if the sets differ in size."""
+        from capnets.explain.bridges import to_shap
 
-        return plot(self, k, kind=kind, look=look)
-
-    def to_html(
-        self, *, look: Look | None = None, title: str = "What each instance adds", about: str = ""
-    ) -> str:
-        """All sets as one HTML page that needs no other file; `look` says what instances are."""
-        from capnets.explain.render.page import page
-
-        return page(self, look=look, title=title, about=about)
+        return to_shap(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON knows it."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        """Return a JSON object; `from_dict` reads it."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "instances"}
         for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                values[name] = value.tolist()
-        ids = None if self.ids is None else [*self.ids]
-        return {"format": FORMAT, **values, "orders": self.orders.to_dict(), "ids": ids}
+            if isinstance(value, np.ndarray | tuple):
+                values[name] = np.asarray(value).tolist()
+        return {"format": FORMAT, **values, "orders": self.orders.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Back from `to_dict`; a key that is not a field raises."""
+        """Read the result of `to_dict`."""
         values = dict(values)
-        if values.pop("format", None) != FORMAT:
-            raise InputError("this is not an explanation, or one of another version of capnets")
-        known = [f.name for f in fields(cls)]
+        if values.pop("format", None) not in range(1, FORMAT + 1):
+            raise InputError("this is not an explanation, or one of a newer version of capnets")
+        known = [f.name for f in fields(cls) if f.name != "instances"]
         for key in values:
             if key not in known:
                 raise unknown("Explanation field", key, known)
-        ids = values.get("ids")
-        return cls(
-            **values
-            | {
-                "orders": Orders.from_dict(values["orders"]),
-                "offsets": np.asarray(values["offsets"], dtype=np.int64),
-                "ids": None if ids is None else tuple(ids),
-            }
-        )
+        for name in NAMES:
+            if values.get(name) is not None:
+                values[name] = tuple(values[name])
+        orders, offsets = Orders.from_dict(values["orders"]), np.asarray(values["offsets"])
+        return cls(**values | {"orders": orders, "offsets": offsets})
 
     def save(self, path: str | Path) -> None:
-        """Write it as a JSON file."""
+        """Write a JSON file."""
         write_text(path, json.dumps(self.to_dict(), allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote."""
+        """Read a file that `save` wrote."""
         try:
             values = json.loads(Path(path).read_text())
         except (OSError, ValueError) as error:

@@ -1,12 +1,13 @@
-r"""How pairs of instances interact: whether together they are worth more or less than apart.
+r"""Compute interactions between pairs of instances: redundancy and synergy.
 
 .. math::
     I_{ij} = \sum_{S \subseteq N \setminus ij} \frac{|S|!\,(n - |S| - 2)!}{(n - 1)!}
              \bigl(f(S \cup ij) - f(S \cup i) - f(S \cup j) + f(S)\bigr)
 
 The Shapley interaction index (Grabisch and Roubens 1999, https://doi.org/10.1007/s001820050125): a
-second difference, averaged over what else may be there. Negative: the two are redundant, each makes
-the other worth less. Positive: synergy. f reads real subsets, in the order of the set.
+second difference, averaged over the other instances that may be present. Negative values mean
+redundancy: each instance lowers the value of the other. Positive values mean synergy. f reads real
+subsets, in the order of the set.
 """
 
 from __future__ import annotations
@@ -14,42 +15,45 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capnets.errors import InputError
 from capnets.explain.shapley import all_subsets, check_exact
-from capnets.explain.value import CHUNK, Worth, same_sizes
-from capnets.models.base import SetModel
-from capnets.sets import Array, Sets
+from capnets.explain.subject import Source, resolve
+from capnets.explain.value import CHUNK, SetValue, groups_of_equal_size
+from capnets.sets import Array, offsets_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Interactions", "interactions"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Interactions:
     """The interaction of every pair of instances of some sets.
 
     Parameters
     ----------
-    sets
-        The set that each pair is from.
+    set_index
+        The index of the set of each pair.
     first, second
-        The positions of the two instances in it; first < second.
+        The positions of the two instances in the set; first < second.
     values
         Their interaction, in the unit of the label.
     errors
-        Standard errors, when estimated; else None.
+        Standard errors of estimated interactions; else None.
     sizes
-        How many instances each set has.
+        The number of instances of each set.
     exact
-        Whether computed from all subsets.
+        True if computed from all subsets.
     passes
-        How many sets the network had to read.
+        Number of sets that the network read.
     """
 
-    sets: Array
+    set_index: Array
     first: Array
     second: Array
     values: Array
@@ -58,17 +62,37 @@ class Interactions:
     exact: bool
     passes: int
 
+    def __repr__(self) -> str:
+        quality = "exact" if self.exact else "estimated"
+        return f"<Interactions: {len(self.values)} pairs in {len(self.sizes)} sets, {quality}>"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().head(20).to_html(index=False, border=0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per pair, strongest interactions first."""
+        import pandas as pd
+
+        columns = {
+            "set": self.set_index, "first": self.first, "second": self.second,
+            "interaction": self.values, "error": self.errors,
+        }  # fmt: skip
+        frame = pd.DataFrame({k: v for k, v in columns.items() if v is not None})
+        return frame.iloc[np.argsort(-np.abs(self.values), kind="stable")]
+
     def matrix(self, k: int) -> Array:
-        """The symmetric matrix of set k; 0 on the diagonal."""
+        """Return the symmetric matrix of set k, with 0 on the diagonal."""
         if not 0 <= k < len(self.sizes):
-            raise InputError(f"set {k} does not exist: sets 0 to {len(self.sizes) - 1} were asked")
+            raise InputError(f"set {k} does not exist: there are sets 0 to {len(self.sizes) - 1}")
         out = np.zeros((int(self.sizes[k]),) * 2)
-        own = self.sets == k
+        own = self.set_index == k
         out[self.first[own], self.second[own]] = self.values[own]
         return out + out.T
 
     def by_class(self, classes: Any) -> Array:
-        """The mean interaction between instances of any two classes; NaN where none met.
+        """Return the mean interaction between instances of any two classes.
+
+        The entry of two classes that never met is NaN.
 
         Parameters
         ----------
@@ -80,7 +104,7 @@ class Interactions:
             raise InputError(
                 f"{len(classes)} classes given, but there are {self.sizes.sum()} instances"
             )
-        starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])[self.sets]
+        starts = offsets_of(self.sizes)[self.set_index]
         a, b = classes[starts + self.first], classes[starts + self.second]
         many = int(classes.max()) + 1
         total, count = np.zeros((many, many)), np.zeros((many, many))
@@ -92,47 +116,49 @@ class Interactions:
 
 
 def interactions(
-    model: SetModel,
-    sets: Sets,
+    source: Source,
+    X: Any,
     *,
     samples: int | None = None,
     seed: int = 0,
-    output: int | None = None,
+    output: int | str | None = None,
     chunk: int = CHUNK,
 ) -> Interactions:
-    """The interaction of every pair of instances.
+    """Compute the interaction of every pair of instances.
 
     Parameters
     ----------
-    model
-        Any set network.
-    sets
-        Whose pairs.
+    source
+        A network, a run or a fitted estimator.
+    X
+        The sets; for an estimator anything that it reads.
     samples
-        None: exact, from all subsets, at 2^n passes for n instances. A number: estimated from so
+        None: exact, from all subsets, at 2^n passes for n instances. A number: estimated from that
         many random contexts per pair, at four passes each.
     seed
-        What contexts are drawn from.
+        Random seed of the contexts.
     output
-        Which output, when there are several.
+        The output, by index or name. Required if there are several.
     chunk
-        Most instances in one network batch.
+        Maximum number of instances in one network batch.
     """
+    subject = resolve(source, X, output)
+    sets = subject.sets
     if samples is None:
         check_exact(sets.sizes)
     elif samples < 1:
         raise InputError(f"at least 1 sample per pair is needed, not {samples}")
-    worth = Worth(model, sets, output=output, chunk=chunk)
+    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
     generator = np.random.default_rng(seed)
     parts: list[tuple[Array, Array, Array, Array, Array]] = []
-    for group in _groups(worth, samples):
+    for group in _groups(value, samples):
         size = int(sets.sizes[group[0]])
         first, second = np.triu_indices(size, k=1)
         if samples is None:
-            values = _exact(worth, group, first, second)
+            values = _exact(value, group, first, second)
             errors = np.full_like(values, np.nan)
         else:
-            values, errors = _sampled(worth, group, first, second, samples, generator)
+            values, errors = _sampled(value, group, first, second, samples, generator)
         many = len(group)
         owner = np.repeat(group, len(first))
         parts.append(
@@ -145,26 +171,26 @@ def interactions(
     return Interactions(
         owner[order], one[order], two[order], found[order],
         errors=None if samples is None or samples < 2 else errors[order],
-        sizes=sets.sizes, exact=samples is None, passes=worth.passes,
+        sizes=sets.sizes, exact=samples is None, passes=value.passes,
     )  # fmt: skip
 
 
-def _groups(worth: Worth, samples: int | None) -> Iterator[Array]:
-    sizes = worth.sets.sizes
+def _groups(value: SetValue, samples: int | None) -> Iterator[Array]:
+    sizes = value.sets.sizes
     if not (sizes > 1).any():
-        raise InputError("no set has two instances: there are no pairs to look at")
+        raise InputError("no set has two instances: there are no pairs")
     longest = int(sizes.max())
     subsets = 2**longest if samples is None else 2 * longest * (longest - 1) * samples
-    most = 4 * worth.chunk // (longest * subsets)
-    for group in same_sizes(sizes, most=most):
+    most = 4 * value.chunk // (longest * subsets)
+    for group in groups_of_equal_size(sizes, most=most):
         if sizes[group[0]] > 1:
             yield group
 
 
-def _exact(worth: Worth, group: Array, first: Array, second: Array) -> Array:
-    size = int(worth.sets.sizes[group[0]])
+def _exact(value: SetValue, group: Array, first: Array, second: Array) -> Array:
+    size = int(value.sets.sizes[group[0]])
     members = all_subsets(size)
-    table = worth.of_subsets(group, members)
+    table = value.predict_subsets(group, members)
     numbers, counts = np.arange(2**size), members.sum(1)
     weights = np.array([1 / ((size - 1) * math.comb(size - 2, k)) for k in range(size - 1)])
     values = np.empty((len(group), len(first)))
@@ -177,12 +203,12 @@ def _exact(worth: Worth, group: Array, first: Array, second: Array) -> Array:
 
 
 def _sampled(
-    worth: Worth, group: Array, first: Array, second: Array, samples: int, generator: Any
+    value: SetValue, group: Array, first: Array, second: Array, samples: int, generator: Any
 ) -> tuple[Array, Array]:
-    size = int(worth.sets.sizes[group[0]])
+    size = int(value.sets.sizes[group[0]])
     pairs = len(first)
     context = random_contexts(generator, (len(group), pairs, samples), size, first, second)
-    values = second_differences(worth, group, context, first, second)
+    values = second_differences(value, group, context, first, second)
     deviation = values.std(-1, ddof=1) if samples > 1 else np.zeros((len(group), pairs))
     return values.mean(-1), deviation / math.sqrt(samples)
 
@@ -190,32 +216,32 @@ def _sampled(
 def random_contexts(
     generator: np.random.Generator, shape: tuple[int, ...], size: int, first: Array, second: Array
 ) -> Array:
-    """Random subsets without the two instances of a pair: all sizes equally likely.
+    """Draw random subsets without the two instances of a pair, uniform over subset sizes.
 
     Parameters
     ----------
     shape
         Sets x pairs x samples.
     first, second
-        The pair's positions, one of each per pair.
+        The positions of the two instances of each pair.
     """
     keys = generator.random((*shape, size))
     pairs = np.arange(len(first))
-    keys[:, pairs, :, first] = 2.0  # behind all others: never among the first size - 2
+    keys[:, pairs, :, first] = 2.0  # last in the ranking: never among the first size - 2
     keys[:, pairs, :, second] = 2.0
     rank = keys.argsort(-1).argsort(-1)
     return rank < generator.integers(size - 1, size=shape)[..., None]
 
 
 def second_differences(
-    worth: Worth, group: Array, context: Array, first: Array, second: Array
+    value: SetValue, group: Array, context: Array, first: Array, second: Array
 ) -> Array:
-    """f(S + i + j) - f(S + i) - f(S + j) + f(S) for contexts S (sets x pairs x samples x size)."""
+    """Return f(S+i+j) - f(S+i) - f(S+j) + f(S) for contexts S (sets x pairs x samples x size)."""
     four = np.repeat(context[..., None, :], 4, axis=-2)
     pairs = np.arange(len(first))
     four[:, pairs, :, :2, first] = True
     four[:, pairs, :, 0, second] = True
     four[:, pairs, :, 2, second] = True
-    table = worth.of_subsets(group, four.reshape(len(group), -1, context.shape[-1]))
+    table = value.predict_subsets(group, four.reshape(len(group), -1, context.shape[-1]))
     table = table.reshape(*context.shape[:-1], 4)
     return table[..., 0] - table[..., 1] - table[..., 2] + table[..., 3]

@@ -1,7 +1,7 @@
-"""Selection: the instances of a set that are worth most together.
+"""Select the instances of a set that have the highest value together.
 
-The worth of a selection is what the network predicts for it, read in the order of the set. For a
-monotone submodular function greedy selection reaches at least 1 - 1/e of the optimum (Nemhauser,
+The value of a selection is its prediction, with instances read in the order of the set. For a
+monotone submodular function, greedy selection reaches at least 1 - 1/e of the optimum (Nemhauser,
 Wolsey and Fisher 1978).
 """
 
@@ -11,100 +11,122 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capnets.errors import InputError, unknown
-from capnets.explain.value import CHUNK, Worth
-from capnets.models.base import SetModel
+from capnets.explain.subject import Source, resolve
+from capnets.explain.value import CHUNK, SetValue
 from capnets.sets import Array, Sets, offsets_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["METHODS", "Selection", "select"]
 
+#: Maximum number of selections per set that the search for the optimum evaluates.
 OPTIMUM_LIMIT = 200_000
-"""Most selections per set that are gone through for the optimum."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """The selected instances of some sets.
 
     Parameters
     ----------
-    chosen
+    positions
         Per set: positions of the selected instances, in the order of selection.
     gains
         Per set: what each of them added when it was selected.
-    worth
-        Per set: what the network predicts for the selected instances.
+    values
+        Per set: the prediction for the selected instances.
     passes
-        How many sets the network had to read.
+        Number of sets that the network read.
     """
 
-    chosen: tuple[tuple[int, ...], ...]
+    positions: tuple[tuple[int, ...], ...]
     gains: tuple[tuple[float, ...], ...]
-    worth: Array
+    values: Array
     passes: int
 
     def __len__(self) -> int:
-        return len(self.chosen)
+        return len(self.positions)
+
+    def __repr__(self) -> str:
+        many = sum(len(p) for p in self.positions)
+        return f"<Selection: {many} instances from {len(self)} sets>"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().head(50).to_html(index=False, border=0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per selected instance, in the order of selection."""
+        import pandas as pd
+
+        rows = [
+            (k, n, position, gain)
+            for k, (own, gains) in enumerate(zip(self.positions, self.gains, strict=True))
+            for n, (position, gain) in enumerate(zip(own, gains, strict=True), 1)
+        ]
+        return pd.DataFrame(rows, columns=["set", "rank", "instance", "gain"])
 
 
 def select(
-    model: SetModel,
-    sets: Sets,
+    source: Source,
+    X: Any,
     *,
     k: int | None = None,
     costs: Any = None,
     budget: float | None = None,
     method: str = "greedy",
-    output: int | None = None,
+    output: int | str | None = None,
     chunk: int = CHUNK,
 ) -> Selection:
-    """The instances of each set that are worth most together.
+    """Select the instances of each set that have the highest value together.
 
-    Fewer than `k` are selected where no further instance adds anything.
+    Selection stops early where no further instance adds anything.
 
     Parameters
     ----------
-    model
-        Any set network.
-    sets
-        What to select from.
+    source
+        A network, a run or a fitted estimator.
+    X
+        The sets to select from; for an estimator anything that it reads.
     k
-        How many at most.
+        Maximum number of instances.
     costs, budget
-        What each instance costs (set after set; 1 each if not given), and how much a selection may
-        cost. Greedy then takes what adds most for its cost, or what adds most, whichever comes out
-        better.
+        The cost of each instance (set after set; 1 each by default), and the maximum cost of a
+        selection. Greedy then compares the rules "largest gain" and "largest gain per cost" and
+        returns the better selection.
     method
-        `greedy`: again and again what adds most. `lazy`: the same, but gains are asked for again
-        only where that may matter; the same result if gains only shrink (submodular). `single`:
-        what is worth most alone, whatever it shares with the others. `optimum`: the best of all
-        selections, for small sets.
+        `greedy`: add the instance with the largest gain, repeatedly. `lazy`: the same with fewer
+        evaluations; equal to `greedy` if gains only shrink (submodular). `single`: the instances
+        with the highest value alone. `optimum`: the best of all selections, for small sets.
     output
-        Which output, when there are several.
+        The output, by index or name. Required if there are several.
     chunk
-        Most instances in one network batch.
+        Maximum number of instances in one network batch.
     """
+    subject = resolve(source, X, output)
+    sets = subject.sets
     if method not in METHODS:
         raise unknown("selection method", method, METHODS)
     limits = Limits.of(sets, k=k, costs=costs, budget=budget)
-    worth = Worth(model, sets, output=output, chunk=chunk)
-    picked = METHODS[method](worth, limits, np.ones(len(sets.index)))
+    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
+    picked = METHODS[method](value, limits, np.ones(len(sets.index)))
     if limits.priced and method in ("greedy", "lazy"):
-        # Neither rule alone has a guarantee under a budget; the better of the two does.
+        # Neither rule alone has a guarantee under a budget; the better of the two has.
         with np.errstate(divide="ignore"):
-            by_cost = METHODS[method](worth, limits, 1 / limits.costs)
-        better = _of(worth, by_cost) > _of(worth, picked)
+            by_cost = METHODS[method](value, limits, 1 / limits.costs)
+        better = _predict(value, by_cost) > _predict(value, picked)
         picked = [b if wins else a for a, b, wins in zip(picked, by_cost, better, strict=True)]
-    return _finish(worth, picked)
+    return _finish(value, picked)
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """How many instances, at what cost."""
+    """Limits on the number and cost of selected instances."""
 
     k: int
     costs: Array
@@ -113,9 +135,11 @@ class Limits:
 
     @classmethod
     def of(cls, sets: Sets, *, k: int | None, costs: Any, budget: float | None) -> Limits:
-        """Check what was asked for."""
+        """Validate the arguments of `select`."""
         if k is None and budget is None:
-            raise InputError("say how many instances to select (k), or what they may cost (budget)")
+            raise InputError(
+                "pass the number of instances to select (k) or their maximum cost (budget)"
+            )
         if k is not None and k < 1:
             raise InputError(f"k must be at least 1, not {k}")
         if budget is not None and not budget > 0:
@@ -138,7 +162,7 @@ class Limits:
         return cls(most, prices, math.inf if budget is None else budget, costs is not None)
 
     def affordable(self, sets: Sets, s: int, picked: Sequence[int]) -> list[int]:
-        """Which instances of set s may still be selected."""
+        """Return the positions in set s that may still be selected."""
         if len(picked) >= self.k:
             return []
         costs = self.costs[int(sets.offsets[s]) : int(sets.offsets[s + 1])]
@@ -146,14 +170,14 @@ class Limits:
         return [i for i, c in enumerate(costs) if i not in picked and c <= left + 1e-9]
 
 
-def _greedy(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
-    sets = worth.sets
+def _greedy(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
+    sets = value.sets
     picked: list[list[int]] = [[] for _ in range(len(sets))]
-    now = np.zeros(len(sets))
+    now = np.full(len(sets), value.baseline)
     going = list(range(len(sets)))
     while asked := [(s, i) for s in going for i in limits.affordable(sets, s, picked[s])]:
         owners, added = (np.array(column) for column in zip(*asked, strict=True))
-        gains = _of(worth, [[*picked[s], i] for s, i in asked], owners) - now[owners]
+        gains = _predict(value, [[*picked[s], i] for s, i in asked], owners) - now[owners]
         scores = _weighted(gains, weights[sets.offsets[owners] + added])
         going = []
         for s in np.unique(owners):
@@ -165,16 +189,18 @@ def _greedy(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
     return picked
 
 
-def _lazy(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
-    """Greedy with the last known gains as bounds: only the top one is asked for again.
+def _lazy(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
+    """Select greedily, with earlier gains as upper bounds: only the top one is evaluated again.
 
-    All sets advance side by side, so that the network reads one batch per round.
+    All sets advance together, so that the network reads one batch per round.
     """
-    sets = worth.sets
+    sets = value.sets
     picked: list[list[int]] = [[] for _ in range(len(sets))]
-    now = np.zeros(len(sets))
+    now = np.full(len(sets), value.baseline)
     gains = np.full(len(sets.index), np.inf)
-    known = np.full(len(sets.index), -1)  # for how many picked instances the gain was asked for
+    known = np.full(
+        len(sets.index), -1
+    )  # number of picked instances for which the gain was computed
     going = set(range(len(sets)))
     while going:
         asked = []
@@ -195,18 +221,18 @@ def _lazy(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
                 asked.append((s, top))
         if asked:
             owners = np.array([s for s, _ in asked])
-            values = _of(worth, [[*picked[s], i] for s, i in asked], owners) - now[owners]
+            values = _predict(value, [[*picked[s], i] for s, i in asked], owners) - now[owners]
             places = sets.offsets[owners] + np.array([i for _, i in asked])
             gains[places] = values
             known[places] = [len(picked[s]) for s, _ in asked]
     return picked
 
 
-def _single(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
-    sets = worth.sets
+def _single(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
+    sets = value.sets
     owners = np.repeat(np.arange(len(sets)), sets.sizes)
     positions = np.arange(len(owners)) - sets.offsets[owners]
-    alone = _weighted(_of(worth, [[int(i)] for i in positions], owners), weights)
+    alone = _weighted(_predict(value, [[int(i)] for i in positions], owners), weights)
     picked = []
     for s in range(len(sets)):
         own: list[int] = []
@@ -216,8 +242,8 @@ def _single(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
     return picked
 
 
-def _optimum(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
-    sets = worth.sets
+def _optimum(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
+    sets = value.sets
     picked = []
     for s, size in enumerate(sets.sizes.tolist()):
         most = min(limits.k, size)
@@ -234,7 +260,7 @@ def _optimum(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
             for option in combinations(range(size), m)
             if costs[list(option)].sum() <= limits.budget + 1e-9
         ]
-        values = _of(worth, [[], *options], np.full(len(options) + 1, s))
+        values = _predict(value, [[], *options], np.full(len(options) + 1, s))
         picked.append([[], *options][int(np.argmax(values))])
     return picked
 
@@ -242,33 +268,35 @@ def _optimum(worth: Worth, limits: Limits, weights: Array) -> list[list[int]]:
 METHODS = {"greedy": _greedy, "lazy": _lazy, "single": _single, "optimum": _optimum}
 
 
-def _of(worth: Worth, picked: Sequence[Sequence[int]], owners: Array | None = None) -> Array:
-    """What the network predicts for positions of sets, read in the order of the set."""
-    sets = worth.sets
+def _predict(
+    value: SetValue, picked: Sequence[Sequence[int]], owners: Array | None = None
+) -> Array:
+    """Return the predictions for positions of sets, read in the order of the set."""
+    sets = value.sets
     owners = np.arange(len(picked)) if owners is None else owners
     starts = sets.offsets[owners]
     rows = [
         sets.index[start + np.sort(p).astype(int)] for start, p in zip(starts, picked, strict=True)
     ]
-    return worth.of(np.concatenate(rows), offsets_of([len(p) for p in picked]))
+    return value.predict(np.concatenate(rows), offsets_of([len(p) for p in picked]))
 
 
 def _weighted(gains: Array, weights: Array) -> Array:
-    """Gains per cost; what costs nothing is ahead of all else if it adds anything."""
+    """Return gains per cost; a free instance ranks first if it adds anything."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(weights) & (gains <= 0), gains, gains * weights)
 
 
-def _finish(worth: Worth, picked: list[list[int]]) -> Selection:
-    """What was selected, with the gains along the way."""
-    passes = worth.passes
+def _finish(value: SetValue, picked: list[list[int]]) -> Selection:
+    """Return the selection with the gain of every step."""
+    passes = value.passes
     steps = [p[:m] for p in picked for m in range(1, len(p) + 1)]
     owners = np.repeat(np.arange(len(picked)), [len(p) for p in picked])
-    values = _of(worth, steps, owners) if steps else np.zeros(0)
+    values = _predict(value, steps, owners) if steps else np.zeros(0)
     gains, totals, start = [], np.zeros(len(picked)), 0
     for s, own in enumerate(picked):
         along = values[start : start + len(own)]
         start += len(own)
-        gains.append(tuple(np.diff(along, prepend=0.0).tolist()))
-        totals[s] = along[-1] if len(own) else 0.0
+        gains.append(tuple(np.diff(along, prepend=value.baseline).tolist()))
+        totals[s] = along[-1] if len(own) else value.baseline
     return Selection(tuple(map(tuple, picked)), tuple(gains), totals, passes)

@@ -1,13 +1,13 @@
-r"""Shapley values of the set function that a network has learned.
+r"""Compute Shapley values of the set function that a network has learned.
 
 .. math::
     \phi_i = \sum_{S \subseteq N \setminus i} \frac{|S|!\,(n - |S| - 1)!}{n!}
              \bigl(f(S \cup i) - f(S)\bigr)
 
-f(S) is what the network predicts when it reads the instances of S alone, in the order in which the
-set lists them; f of nothing is 0. So the values exist for every network, additive or not, and sum
-to the prediction of the set as given. For a network whose answer depends on order they are Shapley
-values *for this order of reading*; `added_values(…, orders=K)` averages over orders instead.
+f(S) is the prediction for the instances of S alone, read in the order of the set; f of the empty
+set is the baseline. The values exist for every network, additive or not, and sum to the prediction
+minus the baseline. If the prediction depends on the order, they are Shapley values *for this
+order*; `explain(…, orders=K)` averages over orders instead.
 """
 
 from __future__ import annotations
@@ -15,79 +15,82 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.explain.added import about, added_values
+from capnets.explain.added import about_sets, explain_added
 from capnets.explain.explanation import Explanation
-from capnets.explain.streaming_mean import Mean
-from capnets.explain.value import CHUNK, Worth, same_sizes
-from capnets.models.base import SetModel
-from capnets.sets import Array, Sets
+from capnets.explain.streaming_mean import StreamingMean
+from capnets.explain.subject import Source, resolve
+from capnets.explain.value import CHUNK, SetValue, groups_of_equal_size
+from capnets.sets import Array
 from capnets.sets.orders import Orders
 
 __all__ = ["EXACT_LIMIT", "all_subsets", "check_exact", "from_subsets", "shapley_values"]
 
 METHOD = "Shapley values"
+#: Largest set whose values are computed from all subsets (65,536 passes).
 EXACT_LIMIT = 16
-"""Largest set whose values are computed from all subsets: 65,536 passes."""
 
 
 def shapley_values(
-    model: SetModel,
-    sets: Sets,
+    source: Source,
+    X: Any,
     *,
     orders: int | None = None,
     seed: int = 0,
-    output: int | None = None,
+    output: int | str | None = None,
     chunk: int = CHUNK,
 ) -> Explanation:
-    """Shapley values: exact from all subsets, or estimated from random orders of joining.
+    """Compute Shapley values from all subsets, or estimate them from random orders of joining.
 
     Parameters
     ----------
-    model
-        Any set network.
-    sets
-        What to explain.
+    source
+        A network, a run or a fitted estimator.
+    X
+        The sets to explain; for an estimator anything that it reads.
     orders
-        None: exact, at 2^n passes for n instances. A number: estimated from so many random orders
-        of joining (in pairs of an order and its reverse), at n passes each; at one pass each when
-        the order of reading cannot matter to the network.
+        None: exact, at 2^n passes for n instances. A number: estimated from that many random orders
+        of joining, in pairs of an order and its reverse. Each costs n passes, or one pass if the
+        prediction does not depend on the order.
     seed
-        What random orders are drawn from.
+        Random seed of the orders.
     output
-        Which output to explain, when there are several.
+        The output to explain, by index or name. Required if there are several.
     chunk
-        Most instances in one network batch.
+        Maximum number of instances in one network batch.
     """
+    subject = resolve(source, X, output)
+    model, sets = subject.model, subject.sets
     if orders is None:
         check_exact(sets.sizes)
     drawn = Orders() if orders is None else Orders.random(orders, seed=seed)
     if not drawn.exact and not model.ordered:
-        found = added_values(model, sets, orders=drawn, output=output, chunk=chunk)
+        found = explain_added(model, sets, orders=drawn, output=subject.output, chunk=chunk)
         return replace(found, method=METHOD, spreads=None, prediction_spreads=None)
     began = time.perf_counter()
-    worth = Worth(model, sets, output=output, chunk=chunk)
-    values, errors = (_exact(worth), None) if drawn.exact else _sampled(worth, drawn)
+    value = SetValue(model, sets, output=subject.output, chunk=chunk)
+    values, errors = (_exact(value), None) if drawn.exact else _sampled(value, drawn)
     return Explanation(
         method=METHOD,
         values=values,
         offsets=sets.offsets,
-        predictions=worth.of(sets.index, sets.offsets),
-        baselines=np.zeros(len(sets)),
+        predictions=value.predict(sets.index, sets.offsets),
+        baselines=np.full(len(sets), value.baseline),
         orders=drawn,
         exact=drawn.exact,
-        passes=worth.passes,
+        passes=value.passes,
         seconds=time.perf_counter() - began,
         errors=errors,
-        **about(sets, worth.output),
+        **about_sets(sets, value.output),
     )
 
 
 def check_exact(sizes: Array) -> None:
-    """Refuse sets that are too large for all subsets; say the cost and what to do."""
+    """Raise an error if a set has too many instances to evaluate all of its subsets."""
     longest = int(sizes.max(initial=0))
     if longest > EXACT_LIMIT:
         raise InputError(
@@ -99,7 +102,7 @@ def check_exact(sizes: Array) -> None:
 
 
 def all_subsets(size: int) -> Array:
-    """Subsets x size: row r holds the subset whose bits make the number r.
+    """Return subsets x size; row r holds the subset whose bits form the number r.
 
     >>> all_subsets(2).astype(int).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
@@ -107,56 +110,58 @@ def all_subsets(size: int) -> Array:
     return (np.arange(2**size)[:, None] >> np.arange(size) & 1).astype(bool)
 
 
-def from_subsets(worth: Array) -> Array:
-    """Shapley values (sets x size) from the worth of all subsets (sets x 2^size).
+def from_subsets(values: Array) -> Array:
+    """Return Shapley values (sets x size) from the values of all subsets (sets x 2^size).
 
-    >>> from_subsets(np.array([[0.0, 7.0, 7.0, 7.0]])).tolist()  # two of the same: half each
+    >>> from_subsets(np.array([[0.0, 7.0, 7.0, 7.0]])).tolist()  # two equal instances: half each
     [[3.5, 3.5]]
     """
-    size = worth.shape[1].bit_length() - 1
-    numbers = np.arange(worth.shape[1])
+    size = values.shape[1].bit_length() - 1
+    numbers = np.arange(values.shape[1])
     counts = all_subsets(size).sum(1)
-    values = np.empty((len(worth), size))
+    shares = np.empty((len(values), size))
+    weights = np.array([1 / (size * math.comb(size - 1, k)) for k in range(size)])
     for i in range(size):
         without = numbers[numbers >> i & 1 == 0]
-        weights = [1 / (size * math.comb(size - 1, k)) for k in range(size)]
-        gains = worth[:, without | 1 << i] - worth[:, without]
-        values[:, i] = gains @ np.array(weights)[counts[without]]
-    return values
+        gains = values[:, without | 1 << i] - values[:, without]
+        shares[:, i] = gains @ weights[counts[without]]
+    return shares
 
 
-def _exact(worth: Worth) -> Array:
-    sets = worth.sets
+def _exact(value: SetValue) -> Array:
+    sets = value.sets
     values = np.zeros(len(sets.index))
     longest = int(sets.sizes.max(initial=1))
     # A few full network batches at a time.
-    for group in same_sizes(sets.sizes, most=4 * worth.chunk // (longest * 2**longest)):
+    most = 4 * value.chunk // (longest * 2**longest)
+    for group in groups_of_equal_size(sets.sizes, most=most):
         size = int(sets.sizes[group[0]])
-        table = worth.of_subsets(group, all_subsets(size))
+        table = value.predict_subsets(group, all_subsets(size))
         values[sets.offsets[group][:, None] + np.arange(size)] = from_subsets(table)
     return values
 
 
-def _sampled(worth: Worth, orders: Orders) -> tuple[Array, Array | None]:
-    mean = Mean()
-    for block in orders.blocks(worth.sets):
-        mean.add([_joining(worth, order) for order in block])
+def _sampled(value: SetValue, orders: Orders) -> tuple[Array, Array | None]:
+    mean = StreamingMean()
+    for block in orders.blocks(value.sets):
+        mean.add([_joining(value, order) for order in block])
     return mean.mean, mean.error
 
 
-def _joining(worth: Worth, order: Array) -> Array:
-    """What each instance adds when instances join in the given order.
+def _joining(value: SetValue, order: Array) -> Array:
+    """Return what each instance adds when instances join in the given order.
 
     The instances that have joined are read in the order of the set, not in that of joining.
     """
-    sets = worth.sets
+    sets = value.sets
     values = np.zeros(len(sets.index))
     longest = int(sets.sizes.max(initial=1))
-    for group in same_sizes(sets.sizes, most=4 * worth.chunk // longest**2):
+    for group in groups_of_equal_size(sets.sizes, most=4 * value.chunk // longest**2):
         size = int(sets.sizes[group[0]])
         places = sets.offsets[group][:, None] + np.arange(size)
         joined = np.argsort(order[places], axis=1)  # when instance i joined
         members = joined[:, None, :] <= np.arange(size)[:, None]
-        gains = np.diff(worth.of_subsets(group, members), axis=1, prepend=0.0)
+        table = value.predict_subsets(group, members)
+        gains = np.diff(table, axis=1, prepend=value.baseline)
         values[places] = np.take_along_axis(gains, joined, axis=1)
     return values

@@ -1,8 +1,8 @@
-"""Selection from a stream: every instance is seen once and kept or let go at once.
+"""Select instances from a stream, deciding on each instance when it arrives.
 
-Sieve-streaming (Badanidiyuru et al., KDD 2014): for a ladder of guesses of the optimum one
-selection is kept each; an instance enters it if it adds enough to reach half the guess with the
-places that are left. For a monotone submodular function the best of them reaches at least
+Sieve-streaming (Badanidiyuru et al., KDD 2014) keeps one selection for each of several guesses of
+the optimum. An instance enters a selection if it adds enough to reach half the guess with the
+remaining places. For a monotone submodular function, the best selection reaches at least
 1/2 - epsilon of the optimum, in memory that does not depend on the length of the stream.
 """
 
@@ -22,25 +22,25 @@ __all__ = ["StreamSelection"]
 
 
 class StreamSelection:
-    """The instances of a stream that are worth most together, so far.
+    """Select the instances of a stream that have the highest value together.
 
     Parameters
     ----------
     model
         Any set network; it reads a selection in the order of arrival.
     k
-        How many instances at most.
+        Maximum number of instances.
     epsilon
-        Steps of the ladder of guesses: smaller is nearer to the optimum and dearer.
+        Relative distance between guesses: smaller is closer to the optimum and costs more.
     output
-        Which of the network's outputs.
+        The output of the network.
 
     Attributes
     ----------
     seen
-        How many instances were pushed.
+        Number of instances pushed so far.
     passes
-        How many sets the network had to read.
+        Number of sets that the network read.
     """
 
     def __init__(self, model: SetModel, *, k: int, epsilon: float = 0.1, output: int = 0) -> None:
@@ -60,47 +60,47 @@ class StreamSelection:
         self._sieves: dict[int, _Sieve] = {}
 
     def push(self, instance: Any) -> bool:
-        """See one instance; whether any selection kept it."""
+        """Offer one instance and return whether any selection kept it."""
         x = torch.as_tensor(np.asarray(instance, dtype=np.float32), device=self.model.unit.device)
         if not bool(torch.isfinite(x).all()):
             raise InputError(
                 f"instance {self.seen} of the stream has a missing or infinite feature"
             )
         number = self.seen
-        [alone] = self._worth([[x]])
+        [alone] = self._predict([[x]])
         self.seen += 1
         self._raise_guesses(alone)
         open_ = [(rung, s) for rung, s in self._sieves.items() if len(s.numbers) < self.k]
         kept = False
-        values = self._worth([[*s.instances, x] for _, s in open_])
+        values = self._predict([[*s.instances, x] for _, s in open_])
         for (rung, sieve), value in zip(open_, values, strict=True):
             guess = (1 + self.epsilon) ** rung
-            if value - sieve.worth >= (guess / 2 - sieve.worth) / (self.k - len(sieve.numbers)):
+            if value - sieve.value >= (guess / 2 - sieve.value) / (self.k - len(sieve.numbers)):
                 sieve.take(x, number, value)
                 kept = True
         return kept
 
     @property
-    def chosen(self) -> tuple[int, ...]:
-        """The numbers of the selected instances in the stream."""
+    def positions(self) -> tuple[int, ...]:
+        """Return the positions of the selected instances in the stream."""
         return tuple(self._best.numbers)
 
     @property
     def instances(self) -> Tensor:
-        """The selected instances themselves."""
-        return torch.stack(self._best.instances) if self.chosen else torch.empty(0)
+        """Return the selected instances."""
+        return torch.stack(self._best.instances) if self.positions else torch.empty(0)
 
     @property
-    def worth(self) -> float:
-        """What the network predicts for the selection."""
-        return self._best.worth
+    def value(self) -> float:
+        """Return the prediction for the selection."""
+        return self._best.value
 
     @property
     def _best(self) -> _Sieve:
-        return max(self._sieves.values(), key=lambda s: s.worth, default=_Sieve())
+        return max(self._sieves.values(), key=lambda s: s.value, default=_Sieve())
 
     def _raise_guesses(self, alone: float) -> None:
-        """Guesses that matter lie between the best single worth m and 2 k m."""
+        """Keep the guesses between the best single value m and 2 k m."""
         if alone <= self._largest:
             return
         self._largest = alone
@@ -110,7 +110,7 @@ class StreamSelection:
         self._sieves = {r: self._sieves.get(r, _Sieve()) for r in range(low, high + 1)}
 
     @torch.no_grad()
-    def _worth(self, sequences: list[list[Tensor]]) -> list[float]:
+    def _predict(self, sequences: list[list[Tensor]]) -> list[float]:
         if not sequences:
             return []
         sizes = torch.tensor([len(s) for s in sequences])
@@ -122,14 +122,14 @@ class StreamSelection:
 
 
 class _Sieve:
-    """One selection."""
+    """The selection of one guess."""
 
     def __init__(self) -> None:
         self.instances: list[Tensor] = []
         self.numbers: list[int] = []
-        self.worth = 0.0
+        self.value = 0.0
 
-    def take(self, x: Tensor, number: int, worth: float) -> None:
+    def take(self, x: Tensor, number: int, value: float) -> None:
         self.instances.append(x)
         self.numbers.append(number)
-        self.worth = worth
+        self.value = value

@@ -1,4 +1,4 @@
-"""Means over orders without keeping what was averaged."""
+"""Compute means, spreads and standard errors over orders in one pass."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from capnets.sets import Array
 
-__all__ = ["Mean"]
+__all__ = ["StreamingMean"]
 
 
-class Mean:
-    """The mean of arrays that come in blocks, its standard error and their spread, in one pass.
+class StreamingMean:
+    """Mean, standard deviation and standard error of arrays that arrive in blocks.
 
-    The arrays of a block may depend on each other (an order and its reverse do); blocks may not. So
-    the standard error is that of the weighted mean of block means.
+    The arrays of a block may be dependent (an order and its reverse are); blocks must be
+    independent. The standard error is therefore that of the weighted mean of block means.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.blocks = 0
-        # Sums of differences from the first array: small numbers keep their digits.
+        # Sums of differences from the first array, to limit cancellation.
         self._origin: Array = np.zeros(0)
         self._sum: Array = np.zeros(0)
         self._squares: Array = np.zeros(0)
@@ -28,7 +28,7 @@ class Mean:
         self._weights = 0
 
     def add(self, block: list[Array]) -> None:
-        """Take a block of arrays in."""
+        """Add a block of arrays."""
         if not self.count:
             self._origin = block[0].copy()
             zero = np.zeros_like(self._origin)
@@ -47,18 +47,18 @@ class Mean:
 
     @property
     def mean(self) -> Array:
-        """The mean of all arrays."""
+        """Return the mean of all arrays."""
         return self._origin + self._sum / self.count
 
     @property
     def spread(self) -> Array:
-        """The standard deviation of the arrays."""
+        """Return the standard deviation of the arrays."""
         variance = self._squares / self.count - (self._sum / self.count) ** 2
         return np.sqrt(np.maximum(variance, 0) * self.count / max(1, self.count - 1))
 
     @property
     def error(self) -> Array | None:
-        """The standard error of the mean; None when there is one block only."""
+        """Return the standard error of the mean, or None for a single block."""
         if self.blocks < 2:
             return None
         mean = self._sum / self.count

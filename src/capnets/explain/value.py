@@ -1,8 +1,8 @@
-"""What any selection of a set's instances is worth to a network, by really leaving the others out.
+"""Evaluate a network on any subset of the instances of a set.
 
-A selection of instances is again a set of rows of the same pool, so nothing is masked, zeroed or
-replaced: the network reads exactly the instances that are left. All explanation methods ask here,
-and here is counted what they cost.
+Absent instances are removed, not masked, zeroed or replaced by a mean: a subset is again a set of
+rows of the same instance table. Every explanation method asks `SetValue`, which also counts the
+cost.
 """
 
 from __future__ import annotations
@@ -17,30 +17,32 @@ from capnets.models.base import SetModel
 from capnets.sets import Array, Sets, offsets_of
 from capnets.sets.batch import Batch, Batches
 
-__all__ = ["CHUNK", "Worth", "same_sizes"]
+__all__ = ["CHUNK", "SetValue", "groups_of_equal_size"]
 
+#: Default number of instances, padding included, in one network batch.
 CHUNK = 32_768
-"""Most instances, padding included, that go through the network at once unless told otherwise."""
 
 
-class Worth:
-    """A network's predictions for any instances of given sets.
+class SetValue:
+    """The set function f(S) that a network has learned, for subsets S of given sets.
 
     Parameters
     ----------
     model
-        Any set network; it is put into evaluation mode.
+        Any set network. It is switched to evaluation mode.
     sets
-        Whose instances.
+        The sets whose instances form the subsets.
     output
-        Which of the network's outputs; needed only when there are several.
+        The output to evaluate. Required only if the network has several.
     chunk
-        Most instances, padding included, in one network batch: bounds the memory.
+        Maximum number of instances, padding included, in one network batch; bounds the memory.
 
     Attributes
     ----------
+    baseline
+        The value of the empty set.
     passes
-        How many sets the network has read so far. A set read once, however large, is one pass.
+        Number of sets that the network has read. A set counts once, whatever its size.
     """
 
     def __init__(
@@ -62,42 +64,45 @@ class Worth:
         self.output = output
         self.chunk = chunk
         self.passes = 0
-        self._pool = np.asarray(sets.instances, dtype=np.float32)
+        self.baseline = baseline_of(model, output)
+        self._instances = np.asarray(sets.instances, dtype=np.float32)
         self._rereads = model.rereads
 
-    def of(self, index: Array, offsets: Array) -> Array:
-        """The predictions for sequences of pool rows; the empty sequence is worth 0."""
-        out = np.zeros(len(offsets) - 1)
+    def predict(self, index: Array, offsets: Array) -> Array:
+        """Return the predictions for sequences of instance rows; the baseline for empty ones."""
+        out = np.full(len(offsets) - 1, self.baseline)
         for batch in self._batches(index, offsets):
             predictions = self.model(batch.x, batch.mask)
             out[batch.set_index] = predictions[:, self.output].cpu().numpy()
             self.passes += len(batch.set_index)
         return out
 
-    def of_subsets(self, chosen: Array, members: Array) -> Array:
-        """The predictions for subsets of sets of equal size, read in the order of the set.
+    def predict_subsets(self, set_index: Array, members: Array) -> Array:
+        """Return the predictions for subsets of sets of equal size.
+
+        The instances of a subset are read in the order of the set.
 
         Parameters
         ----------
-        chosen
-            Numbers of sets that all have `size` instances.
+        set_index
+            Indices of sets that all have `size` instances.
         members
-            Subsets x size, or chosen x subsets x size: whether an instance belongs to the subset.
+            Subsets x size, or sets x subsets x size: True if an instance belongs to the subset.
 
         Returns
         -------
-        worth
-            Chosen x subsets.
+        predictions
+            Sets x subsets.
         """
         size = members.shape[-1]
-        rows = self.sets.index[self.sets.offsets[chosen][:, None] + np.arange(size)]
-        members = np.broadcast_to(members, (len(chosen), *members.shape[-2:]))
+        rows = self.sets.index[self.sets.offsets[set_index][:, None] + np.arange(size)]
+        members = np.broadcast_to(members, (len(set_index), *members.shape[-2:]))
         owner, _, position = np.nonzero(members)
-        worth = self.of(rows[owner, position], offsets_of(members.sum(-1).ravel()))
-        return worth.reshape(members.shape[:2])
+        values = self.predict(rows[owner, position], offsets_of(members.sum(-1).ravel()))
+        return values.reshape(members.shape[:2])
 
-    def added(self, index: Array, offsets: Array) -> Array:
-        """What each row of the sequences adds to those before it in its sequence."""
+    def added_values(self, index: Array, offsets: Array) -> Array:
+        """Return what each row of the sequences adds to the rows before it."""
         out = np.empty(len(index))
         for batch in self._batches(index, offsets, prefixes=self._rereads):
             values = self.model.added_values(batch.x, batch.mask)[..., self.output].cpu().numpy()
@@ -109,25 +114,32 @@ class Worth:
         return out
 
     def _batches(self, index: Array, offsets: Array, *, prefixes: bool = False) -> Iterator[Batch]:
-        """All non-empty sequences, sequences of like length together, at most a chunk at a time."""
-        batches = Batches(Sets(self._pool, index, offsets))
+        """Yield the non-empty sequences, sorted by length, at most a chunk at a time."""
+        batches = Batches(Sets(self._instances, index, offsets))
         sizes = np.diff(offsets)
         order = np.argsort(sizes, kind="stable")
         order = order[sizes[order] > 0]
         with torch.inference_mode():
             start = 0
             while start < len(order):
-                longest = sizes[order[start : start + self.chunk]]  # ascending: the last counts
+                longest = sizes[order[start : start + self.chunk]]  # ascending
                 cost = np.arange(1, len(longest) + 1) * longest ** (2 if prefixes else 1)
                 stop = start + max(1, int(np.searchsorted(cost, self.chunk, "right")))
                 yield batches.take(order[start:stop]).to(self.model.unit.device)
                 start = stop
 
 
-def same_sizes(sizes: Array, *, most: int) -> Iterator[Array]:
-    """Numbers of sets of equal size, at most `most` at a time; empty sets are left out.
+def baseline_of(model: SetModel, output: int) -> float:
+    """Return the prediction for the empty set: the network's baseline, or 0 without one."""
+    baseline = getattr(model, "baseline", None)
+    return 0.0 if baseline is None else float(baseline.detach().reshape(-1)[output])
 
-    >>> [group.tolist() for group in same_sizes(np.array([3, 2, 3, 0, 3]), most=2)]
+
+def groups_of_equal_size(sizes: Array, *, most: int) -> Iterator[Array]:
+    """Yield the indices of non-empty sets of equal size, at most `most` at a time.
+
+    >>> groups = groups_of_equal_size(np.array([3, 2, 3, 0, 3]), most=2)
+    >>> [group.tolist() for group in groups]
     [[1], [0, 2], [4]]
     """
     for size in np.unique(sizes[sizes > 0]):

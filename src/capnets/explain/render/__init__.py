@@ -1,1 +1,1 @@
-"""Explanations as people see them: a page, a table in the terminal, a figure for a paper."""
+"""Render explanations: as a page, a table in the terminal, or a figure."""

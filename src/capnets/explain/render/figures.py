@@ -1,4 +1,4 @@
-"""Matplotlib figures for papers. No figure touches matplotlib's global state."""
+"""Draw explanations with matplotlib, without touching its global state."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capnets.errors import InputError, unknown
-from capnets.explain.evaluation import Curve
+from capnets.explain.evaluation import RemovalCurve
 from capnets.explain.explanation import Explanation
-from capnets.explain.render.looks import Look, Pictures, checked
+from capnets.explain.render.instances import Images, Instances, checked
 from capnets.explain.render.rows import SetRows, number, rows_of
 from capnets.sets import Array
 
@@ -20,24 +20,31 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "class_matrix", "curves", "plot", "strip", "waterfall"]
 
-RAISES, LOWERS, INK = "#0072B2", "#D55E00", "#333333"  # Okabe and Ito: safe for colour-blind eyes
+RAISES, LOWERS, INK = "#0072B2", "#D55E00", "#333333"  # Okabe-Ito: colour-blind safe
 
 
 def plot(
-    explanation: Explanation, k: int = 0, *, kind: str = "waterfall", look: Look | None = None
+    explanation: Explanation,
+    k: int = 0,
+    *,
+    kind: str = "waterfall",
+    instances: Instances | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
-    """Set k of an explanation as a figure: `waterfall` or `strip`."""
+    """Draw set k of an explanation as `waterfall` or `strip`."""
     if kind not in KINDS:
         raise unknown("kind of figure", kind, KINDS)
-    figure: Figure = KINDS[kind](explanation, k, look=look)
+    figure: Figure = KINDS[kind](explanation, k, instances=instances, ax=ax)
     return figure
 
 
-def waterfall(explanation: Explanation, k: int, *, look: Look | None = None) -> Figure:
-    """From the baseline to the prediction, one bar per instance."""
-    shown, looks = rows_of(explanation, k), checked(look, explanation)
-    start = explanation.stretch(k).start
-    figure, axes = _figure(5.0, 0.8 + 0.28 * len(shown.rows))
+def waterfall(
+    explanation: Explanation, k: int, *, instances: Instances | None = None, ax: Axes | None = None
+) -> Figure:
+    """Draw one bar per instance, from the baseline to the prediction."""
+    shown, looks = rows_of(explanation, k), checked(instances, explanation)
+    start = explanation.span(k).start
+    figure, axes = _figure(5.0, 0.8 + 0.28 * len(shown.rows), ax=ax)
     places = np.arange(len(shown.rows))
     axes.barh(
         places, [r.value for r in shown.rows], left=[r.start for r in shown.rows], height=0.7,
@@ -47,8 +54,8 @@ def waterfall(explanation: Explanation, k: int, *, look: Look | None = None) -> 
         if row.expected is not None:
             axes.plot(row.start + row.expected, place, "D", ms=5, mfc="none", mec=INK, mew=1.1)
     labels = [looks.label(start + r.position) for r in shown.rows]
-    axes.set_yticks(places, [label if len(label) < 40 else label[:38] + "…" for label in labels])
-    if isinstance(looks, Pictures):
+    axes.set_yticks(places, [plain(s if len(s) < 40 else s[:38] + "…") for s in labels])
+    if isinstance(looks, Images):
         axes.set_yticks([])
         for place, row in zip(places, shown.rows, strict=True):
             # Shares of the width along x, instances along y.
@@ -63,15 +70,16 @@ def waterfall(explanation: Explanation, k: int, *, look: Look | None = None) -> 
     return figure
 
 
-def strip(explanation: Explanation, k: int, *, look: Look | None = None) -> Figure:
-    """Pictures side by side with their values as bars above them."""
-    if not isinstance(look, Pictures):
-        raise InputError("a strip needs pictures: look=Pictures(pixels)")
-    shown, looks = rows_of(explanation, k), checked(look, explanation)
-    assert isinstance(looks, Pictures)
-    start = explanation.stretch(k).start
+def strip(
+    explanation: Explanation, k: int, *, instances: Instances | None = None, ax: Axes | None = None
+) -> Figure:
+    """Draw images side by side with their values as bars above them."""
+    shown, looks = rows_of(explanation, k), checked(instances, explanation)
+    if not isinstance(looks, Images):
+        raise InputError("a strip needs images: instances=Images(pixels)")
+    start = explanation.span(k).start
     many = len(shown.rows)
-    figure, axes = _figure(0.62 * many + 0.6, 2.3)
+    figure, axes = _figure(0.62 * many + 0.6, 2.3, ax=ax)
     places = np.arange(many)
     axes.bar(
         places, [r.value for r in shown.rows], width=0.7, color=_colours(shown),
@@ -94,7 +102,7 @@ def strip(explanation: Explanation, k: int, *, look: Look | None = None) -> Figu
 
 
 def class_matrix(matrix: Array, *, names: Any = None, label: str = "interaction") -> Figure:
-    """A class-by-class matrix; orange below zero (redundant), blue above (synergy)."""
+    """Draw a class-by-class matrix: orange below zero (redundancy), blue above (synergy)."""
     from matplotlib.colors import LinearSegmentedColormap
 
     many = len(matrix)
@@ -106,7 +114,7 @@ def class_matrix(matrix: Array, *, names: Any = None, label: str = "interaction"
         if np.isfinite(value):
             tone = "white" if abs(value) > 0.6 * largest else INK
             axes.text(j, i, number(value, 1), ha="center", va="center", fontsize=7, color=tone)
-    ticks = [str(name) for name in (range(many) if names is None else names)]
+    ticks = [plain(str(name)) for name in (range(many) if names is None else names)]
     axes.set_xticks(range(many), ticks)
     axes.set_yticks(range(many), ticks)
     axes.spines[:].set_visible(False)
@@ -114,17 +122,17 @@ def class_matrix(matrix: Array, *, names: Any = None, label: str = "interaction"
     return figure
 
 
-def curves(found: Mapping[str, Curve], *, insert: bool = False) -> Figure:
-    """Deletion or insertion curves of several methods."""
+def curves(found: Mapping[str, RemovalCurve], *, insert: bool = False) -> Figure:
+    """Draw the deletion or insertion curves of several methods."""
     figure, axes = _figure(4.6, 3.2)
     styles = ["-", "--", "-.", ":"]
     palette = [RAISES, LOWERS, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK]
     for n, (name, one) in enumerate(found.items()):
         axes.plot(
             100 * one.shares, one.predictions, styles[n % 4], color=palette[n % 7],
-            label=f"{name} ({number(one.aopc)})",
+            label=plain(f"{name} ({number(one.aopc)})"),
         )  # fmt: skip
-    axes.set_xlabel(f"instances {'put in' if insert else 'taken out'}, most valued first (%)")
+    axes.set_xlabel(f"instances {'inserted' if insert else 'removed'}, highest value first (%)")
     axes.set_ylabel("prediction")
     axes.legend(frameon=False, fontsize=8)
     return figure
@@ -133,17 +141,32 @@ def curves(found: Mapping[str, Curve], *, insert: bool = False) -> Figure:
 KINDS = {"waterfall": waterfall, "strip": strip}
 
 
-def _figure(width: float, height: float, *, layout: Any = "constrained") -> tuple[Figure, Axes]:
+def plain(text: str) -> str:
+    """Escape dollar signs, which matplotlib would read as mathematics.
+
+    >>> plain("a $x_$ b").count(chr(92))
+    2
+    """
+    return text.replace("$", r"\$")
+
+
+def _figure(
+    width: float, height: float, *, layout: Any = "constrained", ax: Axes | None = None
+) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout=layout, dpi=150)
-    axes = figure.subplots()
+    if ax is None:
+        figure = Figure(figsize=(width, height), layout=layout, dpi=150)
+        axes = figure.subplots()
+    else:
+        axes = ax
+        figure = ax.get_figure(root=True) or Figure()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
-def _show(pictures: Pictures, place: int, axes: Axes) -> None:
-    axes.imshow(pictures.pixels[place], cmap="gray", vmin=0, vmax=pictures.white)
+def _show(images: Images, place: int, axes: Axes) -> None:
+    axes.imshow(images.pixels[place], cmap="gray", vmin=0, vmax=images.white)
     axes.set_axis_off()
 
 
@@ -157,5 +180,4 @@ def _whiskers(shown: SetRows) -> list[float] | None:
 
 
 def _caption(shown: SetRows) -> str:
-    text = f"set {shown.name}: predicted {number(shown.prediction)}"
-    return text if shown.label is None else f"{text}, label {number(shown.label)}"
+    return plain(f"set {shown.name}: {shown.caption}")

@@ -1,45 +1,48 @@
-"""Explanations as one HTML file that needs nothing else: no script, no network, any width."""
+"""Render explanations as one self-contained HTML file without scripts."""
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from capnets.explain.explanation import Explanation
-from capnets.explain.render.looks import Features, Look, Pictures, Texts, checked
+from capnets.explain.render.instances import Features, Images, Instances, Texts, checked
 from capnets.explain.render.rows import Row, SetRows, number, rows_of
 
-__all__ = ["page"]
+__all__ = ["fragment", "page"]
 
+#: Number of features shown per instance: those most correlated with the values.
 MOST_COLUMNS = 6
-"""Most features shown per instance: those that go along with the values most closely."""
+TITLE = "What each instance adds"
+#: Number of sets that a notebook shows.
+NOTEBOOK_SETS = 5
 
 
 def page(
     explanation: Explanation,
     *,
-    look: Look | None = None,
-    title: str = "What each instance adds",
-    about: str = "",
+    instances: Instances | None = None,
+    title: str = "",
+    source: str = "",
 ) -> str:
-    """All sets of an explanation as an HTML page.
+    """Return all sets of an explanation as an HTML page.
 
     Parameters
     ----------
     explanation
-        What to show; `Explanation.subset` chooses sets.
-    look
-        What the instances look like, set after set as in the explanation.
-    title
-        The heading.
-    about
-        A line below it: where the network and the sets come from.
+        The sets to show; `Explanation.subset` selects some.
+    instances
+        How to display the instances, set after set; by default `explanation.instances`.
+    title, source
+        Heading, and a line on where network and sets come from; by default those of the
+        explanation.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    looks = checked(look, explanation)
+    looks = checked(instances, explanation)
     environment = Environment(
         loader=PackageLoader("capnets.explain.render", "."),
         autoescape=True,
@@ -49,11 +52,16 @@ def page(
     )
     environment.filters["number"] = number
     sets = [_drawn(explanation, k, looks) for k in range(len(explanation))]
+    default = f"{TITLE} to {explanation.output}" if explanation.output else TITLE
+    baseline = float(explanation.baselines.mean()) if len(explanation) else 0.0
     return environment.get_template("page.html.j2").render(
-        title=title,
-        about=about,
+        title=title or explanation.title or default,
+        about=source or explanation.source,
         kind=type(looks).__name__.lower(),
+        columns=len(_table(explanation, looks)[1]),
         meaning=explanation.meaning,
+        unit=explanation.unit,
+        baseline=baseline or None,
         sets=sets,
         named=not isinstance(looks, Texts) and looks.names is not None,
         whiskers=explanation.errors is not None or explanation.spreads is not None,
@@ -66,9 +74,22 @@ def page(
     )
 
 
+def fragment(explanation: Explanation) -> str:
+    """Return the first sets of an explanation as HTML for a notebook cell.
+
+    A frame keeps the styles of the page out of the notebook.
+    """
+    first = explanation.subset(range(min(NOTEBOOK_SETS, len(explanation))))
+    rows = int(first.sizes.max(initial=1))
+    height = min(800, 320 + 34 * rows)
+    text = html.escape(page(first), quote=True)
+    style = f"width:100%;height:{height}px;border:0"
+    return f'<iframe sandbox srcdoc="{text}" style="{style}" title="{TITLE}"></iframe>'
+
+
 @dataclass(frozen=True)
 class Instance:
-    """A row with everything the template has to place, in per cent of the width or height."""
+    """A row with the positions that the template needs, in per cent of the width or height."""
 
     row: Row
     label: str
@@ -92,9 +113,9 @@ class Drawn:
     to: float
 
 
-def _drawn(explanation: Explanation, k: int, looks: Look) -> Drawn:
+def _drawn(explanation: Explanation, k: int, looks: Instances) -> Drawn:
     shown = rows_of(explanation, k)
-    start = explanation.stretch(k).start
+    start = explanation.span(k).start
     low, high = _widened(*shown.levels)
     bottom, top = _widened(*shown.heights)
     longest = max((abs(row.value) for row in shown.rows), default=0.0) or 1.0
@@ -107,7 +128,7 @@ def _drawn(explanation: Explanation, k: int, looks: Look) -> Drawn:
             Instance(
                 row=row,
                 label=looks.label(int(place)),
-                picture=looks.uri(int(place)) if isinstance(looks, Pictures) else None,
+                picture=looks.uri(int(place)) if isinstance(looks, Images) else None,
                 fall=_scaled(row, row.start, low, high),
                 bar=_scaled(row, 0.0, bottom, top),
                 strength=abs(row.value) / longest,
@@ -125,23 +146,23 @@ def _drawn(explanation: Explanation, k: int, looks: Look) -> Drawn:
     )
 
 
-def _table(explanation: Explanation, looks: Look) -> tuple[Any, tuple[str, ...]]:
-    """The features worth a column, for all instances."""
-    if isinstance(looks, Texts | Pictures):
+def _table(explanation: Explanation, looks: Instances) -> tuple[Any, tuple[str, ...]]:
+    """Return the features shown as columns, for all instances."""
+    if isinstance(looks, Texts | Images):
         return np.zeros((len(looks), 0)), ()
     assert isinstance(looks, Features)
-    chosen = looks.telling(explanation.values, MOST_COLUMNS)
+    chosen = looks.most_correlated(explanation.values, MOST_COLUMNS)
     return looks.table[:, chosen], tuple(looks.columns[c] for c in chosen)
 
 
 def _ranks(shown: SetRows, table: Any) -> Any:
-    """The place of every row when sorted: as read, by value, by each column; largest first."""
+    """Return the place of every row if sorted as read, by value, by each column; largest first."""
     keys = [-np.arange(len(shown.rows)), np.array([r.value for r in shown.rows]), *table.T]
     return np.array([np.argsort(np.argsort(-np.asarray(key), kind="stable")) for key in keys])
 
 
 def _scaled(row: Row, origin: float, low: float, high: float) -> dict[str, float | None]:
-    """Where a bar begins, how long it is, and where its marks are, in per cent."""
+    """Return start, length and marks of a bar in per cent."""
     end = origin + row.value
     whisker = row.whisker
     return {
@@ -154,7 +175,7 @@ def _scaled(row: Row, origin: float, low: float, high: float) -> dict[str, float
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
-    """A little room at both ends, and never an empty range."""
+    """Widen a range a little at both ends; it is never empty."""
     room = 0.02 * (high - low) or 0.5
     return low - room, high + room
 

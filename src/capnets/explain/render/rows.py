@@ -1,4 +1,4 @@
-"""One explained set as rows, ready to be drawn: the same for page, terminal and figure."""
+"""Lay out one explained set as rows, shared by page, terminal and figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Row", "SetRows", "digits", "number", "rows_of"]
 
 @dataclass(frozen=True)
 class Row:
-    """An instance: where its bar begins and ends, and what is known about its length.
+    """An instance: where its bar starts and ends, and its uncertainty.
 
     Parameters
     ----------
@@ -36,13 +36,16 @@ class Row:
 
     @property
     def whisker(self) -> float | None:
-        """How far the value varies: over orders if known, else by estimation."""
+        """Return the spread over orders if known, else the standard error."""
         return self.error if self.spread is None else self.spread
 
 
 @dataclass(frozen=True)
 class SetRows:
-    """A set: its rows in the order of reading, and the numbers above them."""
+    """A set: its rows in the order of reading, and the numbers of its heading.
+
+    `probability`, `predicted_class` and `true_class` are known for classifiers only.
+    """
 
     name: str
     rows: tuple[Row, ...]
@@ -51,15 +54,34 @@ class SetRows:
     spread: float | None
     label: float | None
     gap: float
+    output: str = ""
+    unit: str = ""
+    probability: float | None = None
+    predicted_class: str | None = None
+    true_class: str | None = None
+
+    @property
+    def caption(self) -> str:
+        """Return prediction, probability and truth in one line."""
+        if self.probability is None:
+            parts = [f"predicted {number(self.prediction)}"]
+        else:
+            parts = [f"P({self.output}) = {self.probability:.3f}"]
+            parts += [f"predicted {self.predicted_class}"] if self.predicted_class else []
+        if self.true_class is not None:
+            parts.append(f"label {self.true_class}")
+        elif self.label is not None:
+            parts.append(f"label {number(self.label)}")
+        return ", ".join(parts)
 
     @property
     def decimals(self) -> int:
-        """How many decimals the values of this set are shown with: the same for all."""
+        """Return the number of decimals of the values of this set."""
         return digits(max((abs(row.value) for row in self.rows), default=0.0))
 
     @property
     def levels(self) -> tuple[float, float]:
-        """The lowest and the highest running sum that has to be shown, whiskers included."""
+        """Return the lowest and highest running sum, whiskers included."""
         points = [self.baseline, self.prediction]
         for row in self.rows:
             points += [row.start, row.end]
@@ -69,7 +91,7 @@ class SetRows:
 
     @property
     def heights(self) -> tuple[float, float]:
-        """The lowest and the highest value that has to be shown; 0 is always among them."""
+        """Return the lowest and highest value, whiskers and 0 included."""
         points = [0.0]
         for row in self.rows:
             points += [row.value + s * (row.whisker or 0.0) for s in (-1, 0, 1)]
@@ -78,8 +100,8 @@ class SetRows:
 
 
 def rows_of(explanation: Explanation, k: int) -> SetRows:
-    """Set k of an explanation as rows, in the order of reading where there is one order."""
-    own = explanation.stretch(k)
+    """Return set k of an explanation as rows, in the order of reading if there is one order."""
+    own = explanation.span(k)
     positions = np.arange(own.stop - own.start)
     if explanation.orders.kind == "listed":
         positions = np.asarray(explanation.orders.listed)[own]
@@ -103,6 +125,9 @@ def rows_of(explanation: Explanation, k: int) -> SetRows:
     def of_set(array: Array | None) -> float | None:
         return None if array is None else float(array[k])
 
+    def name_of_set(names: tuple[str, ...] | None) -> str | None:
+        return None if names is None else names[k]
+
     return SetRows(
         name=explanation.name(k),
         rows=rows,
@@ -111,11 +136,16 @@ def rows_of(explanation: Explanation, k: int) -> SetRows:
         spread=of_set(explanation.prediction_spreads),
         label=of_set(explanation.labels),
         gap=float(explanation.gaps[k]),
+        output=explanation.output,
+        unit=explanation.unit,
+        probability=of_set(explanation.probabilities),
+        predicted_class=name_of_set(explanation.predicted_classes),
+        true_class=name_of_set(explanation.true_classes),
     )
 
 
 def number(value: float, decimals: int | None = None, *, signed: bool = False) -> str:
-    """A number for people, with a real minus sign; by default with three significant digits.
+    """Format a number with a minus sign; by default with three significant digits.
 
     >>> number(-0.01234), number(12.3456), number(1234.5), number(0.5, 2, signed=True)
     ('−0.0123', '12.3', '1234', '+0.50')
@@ -129,7 +159,7 @@ def number(value: float, decimals: int | None = None, *, signed: bool = False) -
 
 
 def digits(largest: float) -> int:
-    """Decimals that give a number of this size three significant digits, at most four."""
+    """Return the decimals that give three significant digits, at most four."""
     if not largest or not np.isfinite(largest):
         return 0
     return int(min(4, max(0, 2 - np.floor(np.log10(abs(largest))))))

@@ -1,11 +1,11 @@
-"""An explained set as a table in the terminal."""
+"""Print an explained set as a table in the terminal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from capnets.explain.explanation import Explanation
-from capnets.explain.render.looks import Features, Look, Texts, checked
+from capnets.explain.render.instances import Features, Instances, Texts, checked
 from capnets.explain.render.rows import Row, SetRows, number, rows_of
 
 if TYPE_CHECKING:
@@ -14,31 +14,34 @@ if TYPE_CHECKING:
 __all__ = ["terminal_table"]
 
 WIDTH = 14
-#: Features that are shown of every instance: those that go along with the values most closely.
+#: Number of features shown per instance: those most correlated with the values.
 MOST = 3
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def terminal_table(explanation: Explanation, k: int, *, look: Look | None = None) -> Table:
-    """Set k as a table: what each instance is, its value with error, expected value, running sum.
+def terminal_table(
+    explanation: Explanation, k: int, *, instances: Instances | None = None
+) -> Table:
+    """Return set k as a table: instance, value with error, expected value, running sum.
 
-    Of instances that are rows of a table the few features that tell most are shown.
-
-    Bars of values below zero are drawn with another character as well as another colour, so that
-    they can be told apart without either.
+    Bars of negative values differ in character as well as in colour, so that either suffices.
     """
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
     shown = rows_of(explanation, k)
-    looks = checked(look, explanation)
-    start = explanation.stretch(k).start
+    shown_instances = checked(instances, explanation)
+    start = explanation.span(k).start
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, title=escape(_title(shown)), title_justify="left"
     )
-    telling = looks.telling(explanation.values, MOST) if isinstance(looks, Features) else []
-    named = bool(telling) or isinstance(looks, Texts) or looks.names is not None
+    columns = (
+        shown_instances.most_correlated(explanation.values, MOST)
+        if isinstance(shown_instances, Features)
+        else []
+    )
+    named = bool(columns) or isinstance(shown_instances, Texts) or shown_instances.names is not None
     known = {
         "error": explanation.errors is not None,
         "over orders": explanation.spreads is not None,
@@ -56,7 +59,7 @@ def terminal_table(explanation: Explanation, k: int, *, look: Look | None = None
     longest = max((abs(row.value) for row in shown.rows), default=0.0)
     for row in shown.rows:
         cells = [str(row.position + 1)]
-        cells += [escape(_words(looks, start + row.position, telling))] if named else []
+        cells += [escape(_words(shown_instances, start + row.position, columns))] if named else []
         cells.append(number(row.value, places))
         cells += [f"±{number(row.error, min(places + 1, 3))}"] if row.error is not None else []
         cells += [f"±{number(row.spread, places)}"] if row.spread is not None else []
@@ -65,21 +68,21 @@ def terminal_table(explanation: Explanation, k: int, *, look: Look | None = None
     return table
 
 
-def _words(look: Look, i: int, telling: list[int]) -> str:
-    """What instance i is: its name, and the features that tell most."""
-    if not isinstance(look, Features) or not telling:
-        return look.label(i)
-    features = ", ".join(filter(None, (look.feature(i, column) for column in telling)))
-    return f"{look.label(i)}: {features}"
+def _words(instances: Instances, i: int, columns: list[int]) -> str:
+    """Return the name of instance i and some of its features."""
+    if not isinstance(instances, Features) or not columns:
+        return instances.label(i)
+    features = ", ".join(filter(None, (instances.feature(i, column) for column in columns)))
+    return f"{instances.label(i)}: {features}"
 
 
 def _title(shown: SetRows) -> str:
-    parts = [f"Set {shown.name}: predicted {number(shown.prediction)}"]
+    text = f"Set {shown.name}: {shown.caption}"
     if shown.spread is not None:
-        parts[0] += f" (±{number(shown.spread, shown.decimals)} over orders)"
-    if shown.label is not None:
-        parts.append(f"label {number(shown.label)}")
-    return ", ".join(parts)
+        text += f", ±{number(shown.spread, shown.decimals)} over orders"
+    if shown.baseline:
+        text += f", from a baseline of {number(shown.baseline)}"
+    return text
 
 
 def _bar(row: Row, longest: float) -> str:

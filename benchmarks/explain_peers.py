@@ -1,4 +1,4 @@
-"""What others do: captum's methods (extra `bench`) and attention weights, judged beside ours."""
+"""Explain with the methods of captum (extra `bench`) and with attention weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from capnets.errors import InputError
-from capnets.explain.added import about
+from capnets.explain.added import about_sets
 from capnets.explain.bridges import missing, presence_function
 from capnets.explain.explanation import Explanation
 from capnets.models.attention import AttentionNetwork
@@ -34,7 +34,7 @@ def captum_shapley(
     output: int = 0,
     size: int = 1000,
 ) -> Explanation:
-    """What captum's `ShapleyValueSampling` says, over the presence of instances of equal sets."""
+    """Run captum's `ShapleyValueSampling` over the presence of instances of sets of equal size."""
     try:
         from captum.attr import ShapleyValueSampling
     except ImportError as error:
@@ -60,14 +60,14 @@ def captum_shapley(
         exact=False,
         passes=len(sets) * (orders * longest + 2),
         seconds=time.perf_counter() - began,
-        **about(sets, output),
+        **about_sets(sets, output),
     )
 
 
 def gradient_times_input(
     model: SetModel, sets: Sets, *, output: int = 0, size: int = 1000
 ) -> Explanation:
-    """What captum's `InputXGradient` says, summed over the features of an instance."""
+    """Run captum's `InputXGradient` and sum over the features of an instance."""
     try:
         from captum.attr import InputXGradient
     except ImportError as error:
@@ -85,9 +85,9 @@ def gradient_times_input(
 def attention_weights(
     model: AttentionNetwork, sets: Sets, *, output: int = 0, size: int = 1000
 ) -> Explanation:
-    """The weights of an attention network, times its prediction.
+    """Return the weights of an attention network times its prediction.
 
-    Weights have neither unit nor sign; the product makes them sum to the prediction, at least.
+    Weights have neither unit nor sign; the product makes them sum to the prediction.
     """
     if not isinstance(model, AttentionNetwork):
         raise InputError(
@@ -123,5 +123,5 @@ def _by_batch(
         baselines=np.zeros(len(sets)),
         passes=len(sets),
         seconds=time.perf_counter() - began,
-        **about(sets, output),
+        **about_sets(sets, output),
     )

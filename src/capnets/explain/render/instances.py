@@ -1,4 +1,4 @@
-"""What instances look like to people: pictures, sentences, or numbers with names."""
+"""Describe how instances are displayed: as images, sentences, or named features."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
 from capnets.sets import Array, Sets
 
-__all__ = ["Features", "Look", "Pictures", "Texts", "look_of"]
+__all__ = ["Features", "Images", "Instances", "Texts", "checked", "instances_of"]
+
+#: Largest number of features of all instances together that an explanation keeps a copy of.
+MOST_NUMBERS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class Pictures:
-    """Instances that are pictures.
+class Images:
+    """Instances that are images.
 
     Parameters
     ----------
@@ -37,16 +40,16 @@ class Pictures:
     def __len__(self) -> int:
         return len(self.pixels)
 
-    def take(self, places: Array) -> Pictures:
-        """The look of some of the instances."""
-        return Pictures(self.pixels[places], self.white, _taken(self.names, places))
+    def take(self, rows: Array) -> Images:
+        """Return some of the instances."""
+        return Images(self.pixels[rows], self.white, _taken(self.names, rows))
 
     def label(self, i: int) -> str:
-        """What to call instance i."""
-        return f"picture {i + 1}" if self.names is None else self.names[i]
+        """Return the caption of instance i."""
+        return f"image {i + 1}" if self.names is None else self.names[i]
 
     def uri(self, i: int) -> str:
-        """Picture i as a PNG inside an address, so that a page needs no other file."""
+        """Return image i as a data URI, so that a page needs no other file."""
         from matplotlib.image import imsave
 
         buffer = io.BytesIO()
@@ -64,12 +67,12 @@ class Texts:
     def __len__(self) -> int:
         return len(self.sentences)
 
-    def take(self, places: Array) -> Texts:
-        """The look of some of the instances."""
-        return Texts(tuple(self.sentences[int(i)] for i in places))
+    def take(self, rows: Array) -> Texts:
+        """Return some of the instances."""
+        return Texts(tuple(self.sentences[int(i)] for i in rows))
 
     def label(self, i: int) -> str:
-        """What to call instance i."""
+        """Return sentence i."""
         return self.sentences[i]
 
 
@@ -94,55 +97,64 @@ class Features:
     def __len__(self) -> int:
         return len(self.table)
 
-    def take(self, places: Array) -> Features:
-        """The look of some of the instances."""
-        return Features(self.table[places], self.columns, _taken(self.names, places))
+    def take(self, rows: Array) -> Features:
+        """Return some of the instances."""
+        return Features(self.table[rows], self.columns, _taken(self.names, rows))
 
     def label(self, i: int) -> str:
-        """What to call instance i."""
+        """Return the name of instance i."""
         return f"instance {i + 1}" if self.names is None else self.names[i]
 
     def feature(self, i: int, column: int) -> str:
-        """A feature of instance i in words: "price 7.5", "kind=cup"; none for other categories."""
+        """Return a feature of instance i as text: "price 7.5", "kind=cup".
+
+        Empty for the indicator of another category.
+        """
         name, value = self.columns[column], self.table[i, column]
         if "=" in name and value in (0, 1):
             return name if value else ""
         return f"{name} {value:.4g}"
 
-    def telling(self, values: Array, most: int) -> list[int]:
-        """The columns that go along with the values most closely (by absolute correlation)."""
+    def most_correlated(self, values: Array, most: int) -> list[int]:
+        """Return the columns with the largest absolute correlation with the values."""
         if len(self.columns) <= most:
             return list(range(len(self.columns)))
         centred = self.table - self.table.mean(0)
         scale = centred.std(0) * values.std()
         agreement = np.abs(centred.T @ (values - values.mean())) / len(values)
         with np.errstate(divide="ignore", invalid="ignore"):
-            closeness = np.where(scale > 0, agreement / scale, -1.0)
-        return sorted(np.argsort(-closeness, kind="stable")[:most].tolist())
+            correlation = np.where(scale > 0, agreement / scale, -1.0)
+        return sorted(np.argsort(-correlation, kind="stable")[:most].tolist())
 
 
-Look = Pictures | Texts | Features
+Instances = Images | Texts | Features
 
 
-def look_of(sets: Sets) -> Look:
-    """The plainest look of the instances of sets: pictures if they are, else their features."""
+def instances_of(sets: Sets) -> Instances | None:
+    """Return the instances of sets as images if they are, else as features.
+
+    None if they are too many to copy.
+    """
+    if len(sets.index) * int(np.prod(sets.feature_shape)) > MOST_NUMBERS:
+        return None
     rows = np.asarray(sets.instances[sets.index])
     if rows.ndim == 4 and rows.shape[1] == 1:
-        return Pictures(rows[:, 0], float(rows.max(initial=1.0)))
+        return Images(rows[:, 0], float(rows.max(initial=1.0)))
     rows = rows.reshape(len(rows), -1)
     columns = sets.feature_names or tuple(f"feature {i}" for i in range(rows.shape[1]))
     return Features(rows, tuple(columns))
 
 
-def checked(look: Look | None, explanation: Explanation) -> Look:
-    """The look, if it fits the explanation; bare numbers for None."""
-    instances = int(explanation.offsets[-1])
-    if look is None:
-        return Features(np.zeros((instances, 0)), ())
-    if len(look) != instances:
-        raise InputError(f"{len(look)} looks were given for {instances} explained instances")
-    return look
+def checked(instances: Instances | None, explanation: Explanation) -> Instances:
+    """Return the instances to display: those given, those of the explanation, or numbers only."""
+    instances = explanation.instances if instances is None else instances
+    expected = int(explanation.offsets[-1])
+    if instances is None:
+        return Features(np.zeros((expected, 0)), ())
+    if len(instances) != expected:
+        raise InputError(f"{len(instances)} instances given, but {expected} were explained")
+    return instances
 
 
-def _taken(names: tuple[str, ...] | None, places: Array) -> Any:
-    return None if names is None else tuple(names[int(i)] for i in places)
+def _taken(names: tuple[str, ...] | None, rows: Array) -> Any:
+    return None if names is None else tuple(names[int(i)] for i in rows)

@@ -1,0 +1,86 @@
+"""Explain the predictions of estimators: with names, classes and probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.estimators.averaging import mean_prediction
+from capnets.explain import Explanation, explain
+from capnets.explain.subject import output_index
+from capnets.sets import Array, Sets
+from capnets.sets.orders import Orders
+
+if TYPE_CHECKING:
+    from capnets.estimators.base import SetEstimator
+
+__all__ = ["explain_estimator"]
+
+
+def explain_estimator(
+    estimator: SetEstimator,
+    X: Any,
+    *,
+    method: str,
+    orders: Orders | int | None,
+    seed: int,
+    output: int | str | None,
+) -> Explanation:
+    """Explain sets that an estimator reads; see `SetEstimator.explain`."""
+    sets = estimator.to_sets(X)
+    names = estimator.output_names()
+    index = output_index(_of_classes(estimator, output), names)
+    chosen: Orders | int | None = orders
+    if orders is None and method == "added":
+        chosen = Orders.averaging(estimator.n_orders_, seed=seed)
+    unlabelled = replace(sets, y=None) if estimator.classifies else sets
+    found = explain(
+        estimator.model_, unlabelled, method=method, orders=chosen, seed=seed, output=index or 0
+    )
+    if not estimator.classifies:
+        return replace(found, output=names[index or 0] if len(names) > 1 else "")
+    return _with_classes(estimator, found, sets, index or 0)
+
+
+def _of_classes(estimator: Any, output: int | str | None) -> int | str | None:
+    """Accept any class by its own value; of two classes only the second has a logit."""
+    if output is None or not estimator.classifies or isinstance(output, int):
+        return output
+    names = estimator.output_names()
+    classes = [str(c) for c in estimator.classes_]
+    if len(classes) == 2 and len(names) == 1 and output == classes[0]:
+        raise InputError(
+            f"of two classes only the second, {names[0]!r}, has a logit; the values of "
+            f"{output!r} are the same with the opposite sign"
+        )
+    return output
+
+
+def _with_classes(estimator: Any, found: Explanation, sets: Sets, index: int) -> Explanation:
+    """Add class names and probabilities, which a network alone does not know."""
+    raw = mean_prediction(estimator.model_, sets, found.orders)
+    shares = estimator.link(raw)
+    one_logit = estimator.spec_.outputs < shares.shape[1]
+    predicted = None
+    if not estimator.multilabel_:
+        predicted = tuple(str(c) for c in estimator.classes_[shares.argmax(axis=1)])
+    return replace(
+        found,
+        output=estimator.output_names()[index],
+        unit="logit",
+        probabilities=shares[:, index + one_logit],
+        predicted_classes=predicted,
+        true_classes=_true_classes(estimator, sets, index),
+    )
+
+
+def _true_classes(estimator: Any, sets: Sets, index: int) -> tuple[str, ...] | None:
+    if sets.y is None:
+        return None
+    y: Array = np.asarray(sets.y)
+    if estimator.multilabel_:
+        return tuple("yes" if v else "no" for v in y.reshape(len(sets), -1)[:, index])
+    return tuple(str(estimator.classes_[int(v)]) for v in y.reshape(len(sets), -1)[:, 0])

@@ -1,0 +1,118 @@
+"""Resolve what is explained: a network, a run or a fitted estimator, and its sets.
+
+Estimators are recognised by what they offer (`Explainable`), because they are built on top of this
+package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from capnets.errors import InputError, unknown
+from capnets.models.base import SetModel
+from capnets.runs import Run
+from capnets.sets import Sets
+
+__all__ = ["Explainable", "Source", "Subject", "output_index", "resolve"]
+
+
+@runtime_checkable
+class Explainable(Protocol):
+    """The parts of a fitted estimator that explanations use."""
+
+    model_: SetModel
+
+    def to_sets(self, X: Any) -> Sets:
+        """Return the sets of X as the network reads them."""
+
+    def output_names(self) -> list[str]:
+        """Return the name of every output: a target, or a class."""
+
+
+Source = SetModel | Run | Explainable
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A network, the sets to explain, and the output that values add to.
+
+    Parameters
+    ----------
+    model
+        The network.
+    sets
+        The sets.
+    output
+        The index of the output; None if there is only one and it was not named.
+    """
+
+    model: SetModel
+    sets: Sets
+    output: int | None
+
+
+def resolve(source: Source, X: Any, output: int | str | None = None) -> Subject:
+    """Return the network, sets and output that a call names.
+
+    Parameters
+    ----------
+    source
+        A network, a run or a fitted estimator.
+    X
+        `Sets`, or anything that the estimator reads.
+    output
+        The output by index or by name.
+    """
+    if isinstance(source, SetModel):
+        names = [str(k) for k in range(source.outputs)]
+        return Subject(source, _sets(X, "a network"), output_index(output, names))
+    if isinstance(source, Run):
+        names = _names(source)
+        return Subject(source.model, _sets(X, "a run"), output_index(output, names))
+    if isinstance(source, Explainable):
+        sets = X if isinstance(X, Sets) else source.to_sets(X)
+        return Subject(source.model_, sets, output_index(output, source.output_names()))
+    raise InputError(
+        f"cannot explain {type(source).__name__}: pass a network, a run or a fitted estimator"
+    )
+
+
+def output_index(output: int | str | None, names: Sequence[str]) -> int | None:
+    """Return the index of an output that is given by index or name.
+
+    >>> output_index("dog", ["cat", "dog"]), output_index(0, ["cat", "dog"])
+    (1, 0)
+    """
+    if isinstance(output, str):
+        if output not in names:
+            raise unknown("output", output, names)
+        return list(names).index(output)
+    if output is not None and not 0 <= output < len(names):
+        raise InputError(f"output {output} does not exist: there are {len(names)}")
+    if output is None and len(names) > 1:
+        raise InputError(f"there are several outputs; say which one: {', '.join(names)}")
+    return output
+
+
+def _sets(X: Any, source: str) -> Sets:
+    if not isinstance(X, Sets):
+        raise InputError(
+            f"{source} explains Sets, not {type(X).__name__}; use Sets.from_arrays(…), or an "
+            "estimator, which reads tables: capnets.estimators.runs.load_estimator(folder)"
+        )
+    return X
+
+
+def _names(run: Run) -> list[str]:
+    """Return the names of the outputs that the configuration of a run records."""
+    outputs = run.config.model.outputs
+    data = run.config.data
+    labels = data.get("labels") or {}
+    if labels.get("classes") and not labels.get("multilabel"):
+        return [str(c) for c in labels["classes"][-outputs:]]
+    schema = data.get("schema") or {}
+    target = (schema.get("columns") or {}).get("target") or ()
+    named = [target] if isinstance(target, str) else [str(name) for name in target]
+    return named if len(named) == outputs else [str(k) for k in range(outputs)]
