@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from capnets.estimators.averaging import mean_added_values, mean_prediction
-from capnets.experiment import task_of
 from capnets.explain import Orders
 from capnets.files import write_text
+from capnets.learn.averaging import mean_added_values, mean_prediction
+from capnets.learn.tasks import task_of
 from capnets.metrics import added_value_error, mse
 from capnets.models.ensemble import Ensemble
 from capnets.paper.execute import current

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from capnets.estimators.averaging import mean_prediction
 from explain_networks import explained_sets, trained
 
 from capnets import metrics
-from capnets.estimators.averaging import mean_prediction
 from capnets.explain import diagnose, explain, interactions, leave_one_out, select, shapley_values
 from capnets.explain.render.figures import class_matrix
 from capnets.files import write_json, write_text, writing

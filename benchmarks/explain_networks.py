@@ -15,8 +15,8 @@ from pathlib import Path
 
 import torch
 
-from capnets.experiment import train_task
-from capnets.models import ModelSpec
+from capnets.learn import Options, make_plan, train
+from capnets.learn.tasks import task_problem
 from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tasks import TaskSets, make, parse_task
@@ -49,13 +49,9 @@ def explained_sets(task: str, many: int) -> tuple[TaskSets, Sets]:
 def trained(task: str, model: str, *, ten: bool = False) -> Run:
     """The run of a network; trained now if it is not there or not complete."""
     folder = FOLDER / f"{task.lower()}-{model}{'-ten' if ten else ''}"
-    return train_task(
-        folder,
-        training_sets(task, ten),
-        ModelSpec(model),
-        recipe=RECIPE,
-        resume=(folder / "config.json").exists(),
-    )
+    problem = task_problem(training_sets(task, ten))
+    plan = make_plan(problem, Options(model=model, recipe=RECIPE))
+    return train(problem, plan, folder, resume=(folder / "config.json").exists())
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ import torch
 from explain_networks import FOLDER, trained
 
 from capnets.estimators import SetRegressor
-from capnets.estimators.runs import train_run
 from capnets.files import write_text, writing
 from capnets.ingest import Columns
 from capnets.pages import explain_run
@@ -45,8 +44,8 @@ def sentences() -> str:
     reviews[1500:1600].to_parquet(new)
     if not (folder / "metrics.json").exists():
         columns = Columns(text="text", target="rating")
-        train_run(folder, known, SetRegressor("c-gru", columns=columns, random_state=0), force=True)
-    print("reviews:", Run(folder).metrics["test"])
+        SetRegressor("c-gru", columns=columns, random_state=0).fit(known).save(folder, force=True)
+    print("reviews:", Run(folder).metrics)
     lengths = [len(split_sentences(text)) for text in reviews["text"][1500:1600]]
     some = [str(k) for k, many in enumerate(lengths) if 4 <= many <= 6][:3]
     return explain_run(folder, new, sets=",".join(some), orders=32).to_html()
@@ -56,8 +55,8 @@ def features() -> str:
     """The first molecules of 12 to 18 atoms, averaged over orders."""
     folder, file = FOLDER / "thrombin", Path(os.environ["CAPNETS_DATA"]) / "mil" / "thrombin.npz"
     if not (folder / "metrics.json").exists():
-        train_run(folder, file, SetRegressor("c-gru", epochs=15, random_state=0), force=True)
-    print("thrombin:", Run(folder).metrics["test"])
+        SetRegressor("c-gru", epochs=15, random_state=0).fit(file).save(folder, force=True)
+    print("thrombin:", Run(folder).metrics)
     sizes = np.diff(np.load(file, allow_pickle=False)["offsets"])
     some = np.flatnonzero((sizes >= 12) & (sizes <= 18))[:3]
     return explain_run(folder, file, sets=",".join(map(str, some)), orders=32).to_html()

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from capnets.evaluate import predict
-from capnets.experiment import task_of
+from capnets.learn.tasks import task_of
 from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tasks import TaskSets

@@ -21,7 +21,7 @@ from averaging import groups
 from turns import record, recorded
 
 from capnets.evaluate import predict
-from capnets.experiment import task_of
+from capnets.learn.tasks import task_of
 from capnets.metrics import mse
 from capnets.paper.scales import RECIPES
 from capnets.runs import Run, versions

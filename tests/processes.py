@@ -16,7 +16,7 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
     [
         "capnets.cli",
-        "capnets.experiment",
+        "capnets.learn",
         "capnets.nn.kernels.recurrence",
         "capnets.training.fit",
         "lightning_fabric",

@@ -10,10 +10,10 @@ from capnets.errors import InputError
 from capnets.estimators import SetRegressor
 from capnets.estimators.documents import opened
 from capnets.estimators.predicting import predict_table
-from capnets.estimators.runs import train_run
 from capnets.ingest import Columns, read_table
 from capnets.pages import explain_run
 from capnets.tasks.sentences import embed_sentences, split_sentences
+from training_runs import train_run
 
 REVIEWS = pd.DataFrame(
     {

@@ -10,23 +10,21 @@ from typer.testing import CliRunner
 from capnets.cli import app
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.estimators.runs import train_run
-from capnets.experiment import train_task
 from capnets.explain.render.instances import Features, Images, Texts
 from capnets.explain.render.records import records
 from capnets.ingest import Columns
-from capnets.models import ModelSpec
 from capnets.pages import explain_run
 from capnets.tasks import parse_task
 from capnets.tasks.sentiment import ReviewSpec, make_reviews
 from capnets.training.recipe import recipe
+from training_runs import train_run, train_task
 
 
 @pytest.fixture(scope="module")
 def task_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("task") / "run"
     spec = parse_task("US:digits", sets=200, valid_sets=20, test_sets=30)
-    train_task(folder, spec, ModelSpec("c-gru"), recipe=recipe("fast", epochs=1))
+    train_task(folder, spec, model="c-gru", recipe=recipe("fast", epochs=1))
     return folder
 
 
@@ -97,8 +95,7 @@ def test_file_shows_features_names_or_sentences(baskets):
 def test_documents_show_their_sentences(tmp_path):
     pytest.importorskip("sentence_transformers")
     task = make_reviews(ReviewSpec("ted-comments"))
-    model = ModelSpec("c-gru", in_features=384, activation="identity")
-    train_task(tmp_path / "run", task, model, recipe=recipe("fast", epochs=1))
+    train_task(tmp_path / "run", task, model="c-gru", recipe=recipe("fast", epochs=1))
     found = explain_run(tmp_path / "run", sets="2,0")
     assert isinstance(found.instances, Texts)
     documents = task.sentences(task.test.subset([2, 0]))

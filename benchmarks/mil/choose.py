@@ -30,8 +30,8 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.estimators.averaging import mean_prediction
 from capnets.explain import Orders
+from capnets.learn.averaging import mean_prediction
 from capnets.models.ensemble import Ensemble
 from capnets.sets import Sets
 

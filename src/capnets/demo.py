@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from capnets.experiment import train_task
 from capnets.explain import explain
 from capnets.explain.render.instances import Images
 from capnets.files import write_text
-from capnets.models import ModelSpec
+from capnets.learn import Options, make_plan, train
+from capnets.learn.tasks import task_problem
 from capnets.sets import Array, Sets
 from capnets.tasks import TaskSets, make, parse_task
 from capnets.training.recipe import recipe
@@ -89,6 +89,7 @@ def run(
             seed=seed,
         )
     )
+    problem = task_problem(task)
     how = recipe("large", epochs=epochs or EPOCHS, batch_size=100, weight_decay=0.1)
     runs = []
     for number, name in enumerate(("gru", "c-gru")):
@@ -97,17 +98,8 @@ def run(
             if progress is not None:
                 progress({**line, "epoch": done + line["epoch"]})
 
-        runs.append(
-            train_task(
-                folder / name,
-                task,
-                ModelSpec(name),
-                recipe=how,
-                seed=seed,
-                force=True,
-                progress=show,
-            )
-        )
+        plan = make_plan(problem, Options(model=name, recipe=how, seed=seed))
+        runs.append(train(problem, plan, folder / name, force=True, progress=show))
     networks = [
         Network(
             model=r.config.model.name,

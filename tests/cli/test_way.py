@@ -8,7 +8,7 @@ import pytest
 
 import capnets
 from capnets.evaluate import added_values, predict
-from capnets.experiment import task_of
+from capnets.learn.tasks import task_of
 
 
 class TestWay:

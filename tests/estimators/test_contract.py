@@ -59,9 +59,9 @@ def test_unfitted(case):
 def test_same_seed_same_bits_other_seed_others(case):
     kind, X, y = case
     one, two = (kind(**QUICK).fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(one._raw(X), two._raw(X))
+    np.testing.assert_array_equal(one.raw(X), two.raw(X))
     other = kind(**QUICK | {"random_state": 1}).fit(X, y)
-    assert not np.allclose(one._raw(X), other._raw(X))
+    assert not np.allclose(one.raw(X), other.raw(X))
     state = np.random.RandomState(0)
     first, second = (kind(**QUICK | {"random_state": state}).fit(X, y) for _ in range(2))
     assert first.seed_ != second.seed_
@@ -70,8 +70,8 @@ def test_same_seed_same_bits_other_seed_others(case):
 def test_predictions_of_a_set_do_not_depend_on_the_others(case):
     kind, X, y = case
     estimator = kind(**QUICK | {"orders": 1}).fit(X, y)
-    together = estimator._raw(X)
-    alone = np.concatenate([estimator._raw([x]) for x in X])
+    together = estimator.raw(X)
+    alone = np.concatenate([estimator.raw([x]) for x in X])
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
@@ -80,7 +80,7 @@ def test_refit_forgets(case):
     wide = ragged(40, features=5, seed=3)
     labels = amounts(wide) if kind is SetRegressor else classes(wide)
     estimator = kind(**QUICK).fit(wide, labels).fit(X, y)
-    np.testing.assert_array_equal(estimator._raw(X), kind(**QUICK).fit(X, y)._raw(X))
+    np.testing.assert_array_equal(estimator.raw(X), kind(**QUICK).fit(X, y).raw(X))
 
 
 @pytest.mark.parametrize("model", ["gru", "deepset", "attention", "set-transformer"])
@@ -101,7 +101,7 @@ def test_sample_weight_of_zero_is_absence(case):
     one = kind(**settings).fit(X, y, sample_weight=weight)
     two = kind(**settings).fit(X, flipped, sample_weight=weight)
     # Where training begins is decided by all labels, but they are the same ones in another order.
-    np.testing.assert_allclose(one._raw(X), two._raw(X), atol=1e-5)
+    np.testing.assert_allclose(one.raw(X), two.raw(X), atol=1e-5)
     with pytest.raises(InputError, match="negative"):
         kind(**settings).fit(X, y, sample_weight=-weight)
     with pytest.raises(InputError, match="sample_weight has 3 entries"):

@@ -22,17 +22,17 @@ def test_lists_sets_and_frames_are_the_same_thing(case):
         pd.DataFrame(x, columns=["a", "b", "c"]).assign(set=k, y=y[k]) for k, x in enumerate(X)
     )
     np.testing.assert_allclose(
-        kind(**settings).fit(Sets.from_arrays(X), y)._raw(X), expected._raw(X), atol=1e-6
+        kind(**settings).fit(Sets.from_arrays(X), y).raw(X), expected.raw(X), atol=1e-6
     )
     columns = Columns(set="set", target="y")
     by_target = kind(columns=columns, **settings).fit(frame)
-    np.testing.assert_allclose(by_target._raw(frame), expected._raw(X), atol=1e-6)
+    np.testing.assert_allclose(by_target.raw(frame), expected.raw(X), atol=1e-6)
     assert (by_target.predict(frame) == expected.predict(X)).all() or kind is SetRegressor
     assert by_target.feature_names_in_.tolist() == ["a", "b", "c"]
     per_row = kind(columns="set", **settings).fit(frame.drop(columns="y"), frame["y"])
     per_set = kind(columns="set", **settings).fit(frame.drop(columns="y"), y)
     for other in (per_row, per_set):
-        np.testing.assert_allclose(other._raw(frame.drop(columns="y")), expected._raw(X), atol=1e-6)
+        np.testing.assert_allclose(other.raw(frame.drop(columns="y")), expected.raw(X), atol=1e-6)
 
 
 def test_added_values_follow_the_rows_of_a_frame(case):
@@ -41,7 +41,7 @@ def test_added_values_follow_the_rows_of_a_frame(case):
     estimator = kind(columns=Columns(set="set", target="y"), **QUICK).fit(frame)
     frame["added"] = estimator.added_values(frame)
     sums = frame.groupby("set", sort=False)["added"].sum()
-    np.testing.assert_allclose(sums, estimator._raw(frame)[:, 0], atol=1e-4)
+    np.testing.assert_allclose(sums, estimator.raw(frame)[:, 0], atol=1e-4)
 
 
 def test_batches_and_tables_of_arrow_are_frames(case):
@@ -51,7 +51,7 @@ def test_batches_and_tables_of_arrow_are_frames(case):
     for table in (pa.Table.from_pandas(frame), pa.RecordBatch.from_pandas(frame)):
         np.testing.assert_array_equal(estimator.added_values(table), estimator.added_values(frame))
         again = kind(columns=Columns(set="set", target="y"), **QUICK).fit(table)
-        np.testing.assert_array_equal(again._raw(table), estimator._raw(frame))
+        np.testing.assert_array_equal(again.raw(table), estimator.raw(frame))
 
 
 @pytest.mark.parametrize("target", ["y", ()])
@@ -61,11 +61,11 @@ def test_weights_and_groups_of_a_table_count_wherever_y_comes_from(case, target)
     frame = frame.assign(g=frame.w)
     columns = Columns(set="set", target="y", features=("a", "b", "c"), weight="w", group="g")
     estimator = kind(columns=columns, **QUICK | {"epochs": 1})
-    expected = estimator._given(frame, None)
+    expected = estimator.problem(frame)
     columns = Columns(set="set", target=target, features=("a", "b", "c"), weight="w", group="g")
-    found = estimator.set_params(columns=columns)._given(frame, frame.y)
+    found = estimator.set_params(columns=columns).problem(frame, frame.y)
     np.testing.assert_array_equal(found.groups, expected.groups)
-    np.testing.assert_array_equal(found.sets.weights, expected.sets.weights)
+    np.testing.assert_array_equal(found.train.weights, expected.train.weights)
     plain = frame.drop(columns=["w", "g"])
     assert len(estimator.fit(frame, frame.y).predict(plain)) == len(X)
     assert np.isfinite(estimator.score(plain, plain.y))
@@ -177,7 +177,7 @@ def test_labels_and_weights_grouped_by_set_are_those_of_the_rows(case):
     assert list(grouped.groups) != list(frame.set.unique())
     expected = kind(columns="set", **QUICK).fit(X, frame.y, sample_weight=frame.w)
     found = kind(columns="set", **QUICK).fit(X, grouped.y.first(), sample_weight=grouped.w.first())
-    np.testing.assert_array_equal(found._raw(X), expected._raw(X))
+    np.testing.assert_array_equal(found.raw(X), expected.raw(X))
     assert found.score(X, grouped.y.first()) == expected.score(X, frame.y)
 
 
@@ -189,7 +189,7 @@ def test_predictions_are_in_the_order_of_the_names_of_the_sets(case):
     assert ids.tolist() == frame.set.unique().tolist()
     for k in (0, 7):
         alone = frame[frame.set == ids[k]]
-        np.testing.assert_allclose(estimator._raw(alone)[0], estimator._raw(frame)[k], atol=1e-5)
+        np.testing.assert_allclose(estimator.raw(alone)[0], estimator.raw(frame)[k], atol=1e-5)
     assert kind(**QUICK).fit(X, y).set_ids(X[:3]).tolist() == [0, 1, 2]
 
 

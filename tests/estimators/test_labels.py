@@ -8,10 +8,11 @@ from sklearn.metrics import get_scorer
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.estimators.runs import evaluate_run, train_run
+from capnets.estimators.runs import evaluate_run
 from capnets.ingest import Columns, read_table
 from capnets.sets import Sets
 from ragged import QUICK, amounts, classes, frame_of, ragged
+from training_runs import train_run
 
 
 def test_regressor_learns_a_sum_and_what_each_instance_adds():
@@ -122,8 +123,8 @@ def test_several_target_columns_are_labels_of_their_names(tmp_path):
     frame["rich"] = (frame["y"] > 0).astype(int)
     frame["large"] = frame.groupby("set")["a"].transform("size") > 3
     columns = Columns(set="set", target=("rich", "large"), features=("a", "b", "c"))
-    model = SetClassifier(columns=columns, **BRIEF)
-    train_run(tmp_path / "run", frame, model)
+    train_run(tmp_path / "run", frame, SetClassifier(columns=columns, **BRIEF))
+    model = SetClassifier.load(tmp_path / "run")
     assert model.multilabel_
     assert model.output_names() == ["rich", "large"]
     assert set(np.unique(model.predict(frame))) <= {0, 1}
@@ -219,8 +220,8 @@ def test_a_class_that_only_held_out_sets_have_stays_a_class(tmp_path):
     """Every class has one set: some class has none in training, and none changes its number."""
     X = ragged(10)
     y = np.arange(10) * 10
-    model = SetClassifier(**BRIEF)
-    run = train_run(tmp_path / "run", Sets.from_arrays(X, y=y), model)
+    run = train_run(tmp_path / "run", Sets.from_arrays(X, y=y), SetClassifier(**BRIEF))
+    model = SetClassifier.load(run.folder)
     assert run.metrics["test_sets"] > 0
     assert model.classes_.tolist() == y.tolist()
     assert model.predict_proba(X).shape == (10, 10)

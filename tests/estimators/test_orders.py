@@ -5,10 +5,10 @@ import pytest
 from sklearn.base import clone
 
 from capnets.errors import InputError
-from capnets.estimators.runs import train_run
 from capnets.ingest import Columns
 from capnets.training.priors import Sparse
 from ragged import QUICK, frame_of
+from training_runs import train_run
 
 
 @pytest.mark.parametrize("orders", [1, 4])
@@ -18,7 +18,7 @@ def test_added_values_sum_to_the_prediction(case, model, orders):
     estimator = kind(model, **QUICK | {"orders": orders, "members": 2}).fit(X, y)
     values = estimator.added_values(X)
     owners = np.repeat(np.arange(len(X)), [len(x) for x in X])
-    raw = estimator._raw(X)[:, 0]
+    raw = estimator.raw(X)[:, 0]
     np.testing.assert_allclose(np.bincount(owners, values), raw, atol=1e-4)
     explanation = estimator.explain(X)
     np.testing.assert_allclose(explanation.values, values, atol=1e-4)
@@ -34,8 +34,8 @@ def test_order_column_is_respected(case):
     assert estimator.n_orders_ == 1
     assert not estimator.recipe_.reshuffle
     shuffled = frame.sample(frac=1, random_state=5)
-    there = dict(zip(shuffled["set"].unique(), estimator._raw(shuffled)[:, 0], strict=True))
-    here = dict(zip(frame["set"].unique(), estimator._raw(frame)[:, 0], strict=True))
+    there = dict(zip(shuffled["set"].unique(), estimator.raw(shuffled)[:, 0], strict=True))
+    here = dict(zip(frame["set"].unique(), estimator.raw(frame)[:, 0], strict=True))
     assert there.keys() == here.keys()
     assert all(abs(there[k] - here[k]) < 1e-5 for k in here)
 
@@ -48,15 +48,15 @@ def test_sorted_instances(case, sort, tmp_path):
     estimator = kind(columns=Columns(set="set", target="y"), sort=sort, **QUICK).fit(frame)
     assert estimator.spec_.order == ("worth" if sort == "worth" else 1)
     assert estimator.n_orders_ == 1
-    names = dict(zip(frame["set"].unique(), estimator._raw(frame)[:, 0], strict=True))
+    names = dict(zip(frame["set"].unique(), estimator.raw(frame)[:, 0], strict=True))
     shuffled = frame.sample(frac=1, random_state=5)
-    for name, there in zip(shuffled["set"].unique(), estimator._raw(shuffled)[:, 0], strict=True):
+    for name, there in zip(shuffled["set"].unique(), estimator.raw(shuffled)[:, 0], strict=True):
         assert abs(there - names[name]) < 1e-5
     added = frame.assign(added=estimator.added_values(frame)).groupby("set", sort=False)["added"]
-    np.testing.assert_allclose(added.sum(), estimator._raw(frame)[:, 0], atol=1e-4)
+    np.testing.assert_allclose(added.sum(), estimator.raw(frame)[:, 0], atol=1e-4)
     estimator.save(tmp_path / "run")
     again = kind.load(tmp_path / "run")
-    np.testing.assert_array_equal(again._raw(frame), estimator._raw(frame))
+    np.testing.assert_array_equal(again.raw(frame), estimator.raw(frame))
     assert clone(again).fit(frame).spec_ == estimator.spec_
 
 
@@ -91,7 +91,7 @@ def test_priors(case, tmp_path):
     bounded.save(tmp_path / "run")
     again = kind.load(tmp_path / "run")
     assert again.priors == [Sparse(weight=100.0)]
-    np.testing.assert_array_equal(clone(again).fit(X, y)._raw(X), bounded._raw(X))
+    np.testing.assert_array_equal(clone(again).fit(X, y).raw(X), bounded.raw(X))
 
 
 @pytest.mark.parametrize("model", ["c-gru", "gru"])
@@ -99,10 +99,10 @@ def test_a_set_is_predicted_as_if_it_were_alone(case, model):
     """A mean over random orders does not depend on other sets, nor on the order of rows."""
     kind, X, y = case
     estimator = kind(model, **QUICK | {"orders": 4}).fit(X, y)
-    together = estimator._raw(X)
-    alone = np.concatenate([estimator._raw([x]) for x in X])
+    together = estimator.raw(X)
+    alone = np.concatenate([estimator.raw([x]) for x in X])
     np.testing.assert_allclose(together, alone, atol=1e-5)
-    turned = estimator._raw([x[::-1] for x in X])
+    turned = estimator.raw([x[::-1] for x in X])
     np.testing.assert_allclose(together, turned, atol=1e-5)
 
 

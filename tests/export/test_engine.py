@@ -5,11 +5,11 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.estimators import SetRegressor
-from capnets.estimators.averaging import mean_added_values, mean_prediction
 from capnets.evaluate import added_values, predict
 from capnets.explain import Orders
 from capnets.export import Engine, export
 from capnets.export import engine as engines
+from capnets.learn.averaging import mean_added_values, mean_prediction
 from capnets.models import MODELS, build
 from capnets.sets import Sets
 

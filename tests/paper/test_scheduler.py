@@ -206,7 +206,7 @@ def test_running_out_of_memory_is_a_result(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr(execute, "train_task", full)
+    monkeypatch.setattr(execute, "train", full)
     record = execute.run_job(JOB, runs=tmp_path)
     assert record.failure == "out of memory"
 

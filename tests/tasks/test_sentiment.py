@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from capnets import metrics
 from capnets.errors import InputError
-from capnets.experiment import measure_task, task_of, train_task
-from capnets.models import ModelSpec
+from capnets.learn.measure import measure_problem
+from capnets.learn.tasks import task_of, task_problem
 from capnets.tasks import sentences
 from capnets.tasks.sentences import embed_sentences, split_sentences
 from capnets.tasks.sentiment import (
@@ -22,6 +22,7 @@ from capnets.tasks.sentiment import (
     pooled_ridge,
 )
 from capnets.training.recipe import recipe
+from training_runs import train_task
 
 TEXTS = [f"This dress has {n} buttons and I {'love' if n % 2 else 'hate'} it." for n in range(7)]
 
@@ -93,12 +94,13 @@ def test_ridge_finds_what_is_linear(documents):
 
 
 def test_a_network_is_trained_and_measured_on_documents(documents, tmp_path):
-    model = ModelSpec("c-gru", in_features=8)
-    run = train_task(tmp_path / "run", documents, model, recipe=recipe("fast", epochs=2))
+    run = train_task(tmp_path / "run", documents, model="c-gru", recipe=recipe("fast", epochs=2))
     assert {"valid", "held-out", "orders"} <= set(run.metrics)
     assert "shared" not in run.metrics
     assert "added_value_error" not in run.metrics["held-out"]
-    assert measure_task(run.model, documents)["held-out"] == run.metrics["held-out"]
+    assert (
+        measure_problem(run.model, task_problem(documents))["held-out"] == run.metrics["held-out"]
+    )
 
 
 def test_specs_refuse_what_is_unknown():
@@ -126,10 +128,9 @@ def test_specs_are_written_as_those_of_images():
 
 
 def test_documents_of_a_run_are_never_divided_anew(documents, tmp_path):
-    model = ModelSpec("deepset", in_features=8)
-    run = train_task(tmp_path / "run", documents, model, recipe=recipe("fast", epochs=1))
+    run = train_task(tmp_path / "run", documents, model="deepset", epochs=1)
     for change in ({"test_sets": 5}, {"sizes": "3"}, {"seed": 1}):
-        with pytest.raises(InputError, match="what training left out"):
+        with pytest.raises(InputError, match="those that training left out"):
             task_of(run, **change)
 
 

@@ -8,12 +8,13 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.estimators.runs import load_estimator
 from capnets.ingest import Columns
+from capnets.learn import Plan, learn
+from capnets.learn.folds import FOLDS, make_folds
+from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.training.priors import UpperBound
 from capnets.tune import Space, tune
-from capnets.tune.folds import FOLDS, make_folds
 from tune.searching import QUICK, SPACE, columns_of, frame_of, sets_of, trials_in
 
 
@@ -31,32 +32,31 @@ class TestTrialsAreLikeTheFinalRun:
     def test_planned_alike(self, tmp_path, monkeypatch, columns, settings):
         seen = []
 
-        def note(estimator, sets):
-            planned = estimator.spec_, estimator.recipe_, estimator.n_orders_, estimator.loss_
-            seen.append((*planned, estimator.priors, estimator.history_[0]["valid"] is None))
-            return {"mse": 1.0}
+        def note(problem, plan, parts):
+            seen.append(plan)
+            return np.zeros((len(problem.train), 1))
 
-        monkeypatch.setattr("capnets.tune.trials.quality", note)
+        monkeypatch.setattr("capnets.tune.trials.cross_validate", note)
         estimator = SetRegressor(
             columns=columns_of(**columns), members=1, random_state=0, **settings
         )
         tune(tmp_path / "t", frame_of(), estimator, trials=1, space=SPACE)
-        monkeypatch.undo()
-        final = load_estimator(tmp_path / "t" / "run")
-        planned = final.spec_, final.recipe_, final.n_orders_, final.loss_, final.priors
-        assert seen == [(*planned, final.history_[0]["valid"] is None)] * FOLDS
+        run = Run(tmp_path / "t" / "run")
+        assert (run.history[0]["valid"] is None) == (not seen[0].valid_share)
+        assert [replace(plan, valid_share=0.0) for plan in seen] == [Plan.of(run.config)]
 
     def test_many_sets_stop_early_in_folds_too(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("capnets.tune.trials.SOME_SETS", 30)
-        monkeypatch.setattr("capnets.estimators.base.SOME_SETS", 30)
+        monkeypatch.setattr("capnets.learn.plan.SOME_SETS", 30)
         seen = []
 
-        def note(estimator, sets):
-            seen.append(estimator.history_[0]["valid"])
-            return {"mse": 1.0}
+        def note(*given, **how):
+            learned = learn(*given, **how)
+            seen.append(learned.history[0]["valid"])
+            return learned
 
-        monkeypatch.setattr("capnets.tune.trials.quality", note)
+        monkeypatch.setattr("capnets.learn.folds.learn", note)
         tune(tmp_path / "t", sets_of(40), SetRegressor(**QUICK), trials=1, space=SPACE)
+        assert len(seen) == FOLDS
         assert None not in seen
 
     def test_the_last_instance_can_be_told_from_the_others(self, tmp_path):
@@ -77,9 +77,7 @@ class TestTrialsAreLikeTheFinalRun:
 
 class TestFolds:
     def folds(self, sets, kind=SetRegressor, groups=None, seed=0):
-        estimator = kind(random_state=0)
-        labelled = estimator._plan(estimator._given(sets, None), None)
-        return make_folds(estimator, labelled, groups=groups, seed=seed)
+        return make_folds(replace(kind().problem(sets), groups=groups), seed=seed)
 
     @staticmethod
     def sets(y):
@@ -140,11 +138,12 @@ class TestFolds:
     def test_weights_count(self, tmp_path, monkeypatch):
         seen = []
 
-        def note(estimator, given, settings, parts):
-            seen.append(given.sets)
+        def note(job, problem, settings):
+            seen.append(problem.train)
             return 1.0
 
-        monkeypatch.setattr("capnets.tune.trials.cross_validate", note)
+        monkeypatch.setattr("capnets.tune.trials.Job.loss", note)
         estimator = SetRegressor(columns=columns_of(weight="w"), **QUICK)
         tune(tmp_path / "t", frame_of(), estimator, trials=1, space=SPACE)
-        np.testing.assert_allclose(seen[0].weights, seen[0].ids % 3 + 1.0)
+        expected = seen[0].ids % 3 + 1.0
+        np.testing.assert_allclose(seen[0].weights, expected / expected.mean(), rtol=1e-6)

@@ -105,7 +105,7 @@ class TestMoreTrials:
             raise InputError("the disk is full")
 
         with monkeypatch.context() as patch:
-            patch.setattr("capnets.tune.search.train_run", fail)
+            patch.setattr("capnets.tune.search.train", fail)
             with pytest.raises(InputError, match="disk is full"):
                 self.search(tmp_path, 2)
         assert content(tmp_path / "run") == before

@@ -39,13 +39,14 @@ def evaluate(
         else:
             print_table(["measure", "value"], list(measured.items()))
         return
-    from capnets.experiment import measure_task, task_of
+    from capnets.learn.measure import measure_problem
+    from capnets.learn.tasks import task_of, task_problem
     from capnets.runs import load
 
     trained = load(run)
     with loading() as progress:
         task = task_of(trained, test_sets=test_sets, sizes=size, seed=seed, progress=progress)
-    result = measure_task(trained.model, task)
+    result = measure_problem(trained.model, task_problem(task), seed=task.spec.seed)
     if as_json:
         print_json(result)
         return

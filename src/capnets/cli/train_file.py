@@ -32,21 +32,40 @@ def train_file(
 
     `settings` are those of the estimator, `how` says whether to resume or replace a run.
     """
-    from capnets.estimators.runs import train_run
+    import tempfile
 
-    estimator = kind_of(source, columns, classify=classify)(columns=columns, **settings)
+    from capnets.estimators.base import seed_of
+    from capnets.estimators.problems import data_problem
+    from capnets.learn import Options, make_plan, train
+
+    told = {k: v for k, v in settings.items() if k not in ("random_state", "priors")}
+    options = Options(
+        **told, priors=tuple(settings["priors"] or ()), seed=seed_of(settings["random_state"])
+    )
+    classify = kind_of(source, columns, classify=classify).classifies
     name = Path(source).stem
-    folder = out or Path("runs") / f"{name}-{estimator.model}-{settings['random_state']}"
-    title = f"{estimator.model} on {name}"
-    with stopping(), epochs(title, None, quiet=as_json) as show:
+    folder = out or Path("runs") / f"{name}-{options.model}-{options.seed}"
+    title = f"{options.model} on {name}"
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        stopping(),
+        epochs(title, None, quiet=as_json) as show,
+    ):
+        kept = Path(scratch) / "sets"
+        problem = data_problem(source, columns=columns, classify=classify, folder=kept)
+        if test_share:
+            problem = problem.with_test(test_share, seed=options.seed)
+        plan = make_plan(problem, options)
+        each, members = plan.recipe.epochs, plan.model.members
 
         def progress(line: dict[str, Any]) -> None:
             # Members are trained one after another; each has all epochs of the recipe.
-            each, before = estimator.recipe_.epochs, line.get("member", 0)
-            done = before * each + line["epoch"]
-            show({**line, "epoch": done, "epochs": each * estimator.spec_.members})
+            done = line.get("member", 0) * each + line["epoch"]
+            show({**line, "epoch": done, "epochs": each * members})
 
-        run = train_run(folder, source, estimator, test_share=test_share, progress=progress, **how)
+        run = train(
+            problem, plan, folder, progress=progress, resume=how["resume"], force=how["force"]
+        )
     if as_json:
         print_json({"run": str(run.folder), **run.metrics})
         return

@@ -12,120 +12,67 @@ import typer
 from capnets.cli.printing import epochs, loading, print_json, print_measures, stopping
 
 if TYPE_CHECKING:
-    from capnets.models import ModelSpec
     from capnets.runs import Run
     from capnets.tasks import TaskSpec
-    from capnets.tasks.sentiment import ReviewSets
+    from capnets.tasks.sentiment import ReviewSpec
     from capnets.training.priors import Prior
-    from capnets.training.recipe import Recipe
 
 __all__ = ["train_documents", "train_images"]
 
 
 def train_images(
-    source: str,
-    *,
-    drawing: dict[str, Any],
-    network: dict[str, Any],
-    recipe: str | None,
-    changes: dict[str, Any],
-    priors: list[Prior],
-    how: dict[str, Any],
+    source: str, *, drawing: dict[str, Any], embedding: str | None = None, **told: Any
 ) -> None:
-    """Train on sets of images and print what came of it.
-
-    Parameters
-    ----------
-    drawing
-        How the sets are drawn, as in `parse_task`.
-    network
-        The name of the network, and what was said about it.
-    recipe, changes
-        A recipe and what was said otherwise.
-    how
-        Seed, folder, threads, devices, whether to resume or replace, whether to print JSON.
-    """
-    from capnets.models import ModelSpec
+    """Train on sets of images and print what came of it."""
     from capnets.tasks import parse_task
 
-    task = parse_task(source, **drawing, seed=how["seed"])
-    pictures = task.embedding == "none" and task.source != "digits"
-    spec = ModelSpec.from_dict(
-        {"activation": "abs", **_said(network), "inputs": "pictures" if pictures else "none"}
-    )
-    _train(task, spec, _recipe(recipe or "muon", changes), priors=priors, **how)
+    _train(parse_task(source, **drawing, seed=told["how"]["seed"]), **told)
 
 
-def train_documents(
-    source: str,
-    *,
-    embedding: str | None,
-    network: dict[str, Any],
-    recipe: str | None,
-    changes: dict[str, Any],
-    priors: list[Prior],
-    how: dict[str, Any],
-) -> None:
-    """The same with documents: what is not said depends on how many there are.
+def train_documents(source: str, *, embedding: str | None, **told: Any) -> None:
+    """Train on documents and print the result."""
+    from capnets.tasks.sentiment import parse_reviews
 
-    A sentence can lower a rating, so added values may be negative unless said otherwise.
-    """
-    from capnets.models import ModelSpec
-    from capnets.tasks.sentiment import make_reviews, parse_reviews
-    from capnets.training.presets import preset_for
-
-    spec = parse_reviews(source, embedding=embedding, seed=how["seed"])
-    with loading() as progress:
-        task = make_reviews(spec, progress=progress)
-    features = task.train.in_features
-    preset = preset_for(len(task.train), features)
-    shape = {"hidden": preset.hidden, "layers": preset.layers, "activation": "identity"}
-    model = ModelSpec.from_dict({**shape, **_said(network), "in_features": features})
-    _train(task, model, _recipe(recipe or preset.recipe, changes), priors=priors, **how)
-
-
-def _said(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
-
-
-def _recipe(name: str, changes: dict[str, Any]) -> Recipe:
-    from capnets.training.recipe import recipe
-
-    return replace(recipe(name), **changes)
+    _train(parse_reviews(source, embedding=embedding, seed=told["how"]["seed"]), **told)
 
 
 def _train(
-    task: TaskSpec | ReviewSets,
-    model: ModelSpec,
-    recipe: Recipe,
+    task: TaskSpec | ReviewSpec,
     *,
+    network: dict[str, Any],
+    recipe: str | None,
+    changes: dict[str, Any],
     priors: list[Prior],
-    seed: int,
-    out: Path | None,
-    threads: int,
-    devices: int,
-    as_json: bool,
-    **again: bool,
+    how: dict[str, Any],
 ) -> None:
-    from capnets.experiment import train_task
-    from capnets.tasks.sentiment import ReviewSets
+    from capnets.learn import Options, make_plan, train
+    from capnets.learn.tasks import task_problem
     from capnets.training.fit import make_fabric
+    from capnets.training.recipe import recipe as find_recipe
 
-    name = task.spec.name if isinstance(task, ReviewSets) else task.name
-    folder = out or Path("runs") / f"{name.replace(':', '-')}-{model.name}-{seed}"
+    with loading() as progress:
+        problem = task_problem(task, progress=progress)
+    seed, threads, as_json = how["seed"], how["threads"], how["as_json"]
+    options = Options(
+        model=network["name"], hidden=network["hidden"], layers=network["layers"],
+        activation=network["activation"], sort=network["order"], priors=tuple(priors), seed=seed,
+        recipe=changes if recipe is None else replace(find_recipe(recipe), **changes),
+    )  # fmt: skip
+    plan = make_plan(problem, options)
+    model = plan.model
+    folder = how["out"] or Path("runs") / f"{task.name.replace(':', '-')}-{model.name}-{seed}"
     # What starts the other processes would choose a number of threads, were there none here.
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    fabric = make_fabric(devices)
+    fabric = make_fabric(how["devices"])
     first = fabric.is_global_zero
-    title = f"{model.name} on {name}"
+    title = f"{model.name} on {task.name}"
     with (
         stopping(quiet=not first),
-        epochs(title, recipe.epochs, quiet=as_json or not first) as show,
-        loading() as show_loading,
+        epochs(title, plan.recipe.epochs, quiet=as_json or not first) as show,
     ):
-        run = train_task(
-            folder, task, model, recipe=recipe, seed=seed, priors=priors,
-            progress=show, loading=show_loading, fabric=fabric, **again,
+        run = train(
+            problem, plan, folder, resume=how["resume"], force=how["force"], progress=show,
+            fabric=fabric,
         )  # fmt: skip
     if not first:
         return

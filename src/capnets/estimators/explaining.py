@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.estimators.averaging import mean_prediction
 from capnets.explain import Explanation, explain
 from capnets.explain.subject import output_index
+from capnets.learn.averaging import mean_prediction
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
 
@@ -62,7 +62,7 @@ def _of_classes(estimator: Any, output: int | str | None) -> int | str | None:
 def _with_classes(estimator: Any, found: Explanation, sets: Sets, index: int) -> Explanation:
     """Add class names and probabilities, which a network alone does not know."""
     raw = mean_prediction(estimator.model_, sets, found.orders)
-    shares = estimator.link(raw)
+    shares = estimator.target_.probabilities(raw)
     one_logit = estimator.spec_.outputs < shares.shape[1]
     predicted = None
     if not estimator.multilabel_:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,7 @@ from capnets.ingest import Columns, Schema, npz_classes, read_npz, read_table
 from capnets.ingest.columns import ROW
 from capnets.sets import Array, Sets
 
-__all__ = ["Given", "fingerprint", "read"]
-
-
-#: Instances that are looked at at once.
-ROWS = 65536
+__all__ = ["Given", "read"]
 
 
 @dataclass(frozen=True)
@@ -132,16 +127,6 @@ def read(
         raise InputError(f"set {empty[0]} has no instances; remove it")
     given.sets.check_finite()
     return given
-
-
-def fingerprint(sets: Sets) -> str:
-    """A digest of instances, sets, labels and weights; the instances are read in pieces."""
-    digest = hashlib.sha256(repr(sets.instances.shape).encode())
-    for start in range(0, len(sets.instances), ROWS):
-        digest.update(np.ascontiguousarray(sets.instances[start : start + ROWS]).data)
-    for values in (sets.index, sets.offsets, sets.y, sets.weights):
-        digest.update(b"none" if values is None else np.ascontiguousarray(values).data)
-    return digest.hexdigest()
 
 
 def _known_table(X: Any) -> Any:

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.estimators.averaging import mean_added_values
-from capnets.estimators.classification import SetClassifier
+from capnets.estimators.base import SetEstimator
 from capnets.estimators.documents import opened
 from capnets.estimators.inputs import read
-from capnets.estimators.regression import SetRegressor
-from capnets.explain import Orders
 from capnets.files import writing
 from capnets.ingest import read_table
+from capnets.learn.averaging import mean_added_values
 from capnets.sets import Array, Sets
+from capnets.sets.orders import Orders
 
 __all__ = ["predict_table"]
 
@@ -35,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 
 def predict_table(
-    estimator: SetRegressor | SetClassifier,
+    estimator: SetEstimator,
     table: Any,
     out: str | Path,
     *,
@@ -81,7 +80,7 @@ def predict_table(
 
 
 def _write(
-    estimator: SetRegressor | SetClassifier,
+    estimator: SetEstimator,
     pieces: Iterator[tuple[Sets, Array]],
     path: Path,
     make_writer: Callable[[Path, Any], Any],
@@ -119,7 +118,7 @@ WRITERS = {".parquet": _parquet, ".csv": _csv}
 
 
 def _pieces(
-    estimator: SetRegressor | SetClassifier, table: Any, folder: Path
+    estimator: SetEstimator, table: Any, folder: Path
 ) -> tuple[Iterator[tuple[Sets, Array]], int]:
     """Parts of the sets with instances of their own, and where these stand in the table."""
     if estimator.schema_ is None:
@@ -155,7 +154,7 @@ def _cuts(offsets: Array) -> Array:
     return np.append(cuts, len(offsets) - 1)
 
 
-def _columns(estimator: SetRegressor | SetClassifier, sets: Sets, rows: Array) -> dict[str, Array]:
+def _columns(estimator: SetEstimator, sets: Sets, rows: Array) -> dict[str, Array]:
     orders = Orders.averaging(estimator.n_orders_)
     values = mean_added_values(estimator.model_, sets, orders)
     owners = np.repeat(np.arange(len(sets)), sets.sizes)
@@ -165,20 +164,20 @@ def _columns(estimator: SetRegressor | SetClassifier, sets: Sets, rows: Array) -
     ids = owners if sets.ids is None else np.asarray(sets.ids)[owners]
     columns: dict[str, Array] = {"set": ids, "row": rows}
     names = [f"_{n}" for n in estimator.output_names()]
-    if isinstance(estimator, SetClassifier):
-        shares = estimator.link(raw)
-        classes = names if estimator.multilabel_ else [f"_{c}" for c in estimator.classes_]
-        if estimator.multilabel_:
-            for k, name in enumerate(names):
-                columns[f"prediction{name}"] = (shares[owners, k] > 0.5).astype(np.int8)
-        else:
-            columns["prediction"] = estimator.classes_[shares.argmax(axis=1)][owners]
+    target = estimator.target_
+    decided = target.decide(raw).reshape(len(sets), -1)[owners]
+    if not target.classifies:
+        names = names if len(names) > 1 else [""]
+        decided = decided.astype(np.float32)
+    single = decided.shape[1] == 1 and target.kind != "labels"
+    for k, name in enumerate([""] if single else names):
+        column = decided[:, k]
+        columns[f"prediction{name}"] = column.astype(np.int8) if target.kind == "labels" else column
+    if target.classifies:
+        shares = target.probabilities(raw)
+        classes = [f"_{c}" for c in target.classes] or names
         for k, name in enumerate(classes):
             columns[f"probability{name}"] = shares[owners, k].astype(np.float32)
-    else:
-        names = names if len(names) > 1 else [""]
-        for k, name in enumerate(names):
-            columns[f"prediction{name}"] = raw[owners, k].astype(np.float32)
     for k, name in enumerate(names):
         columns[f"added_value{name}"] = values[:, k].astype(np.float32)
     return columns

@@ -11,12 +11,12 @@ import numpy as np
 from capnets.errors import InputError, unknown
 from capnets.estimators.documents import opened
 from capnets.estimators.runs import load_estimator
-from capnets.experiment import task_of
 from capnets.explain import Explanation, explain
 from capnets.explain.methods import METHODS
 from capnets.explain.render.instances import Features, Images, Instances, Texts, instances_of
 from capnets.ingest import Schema
 from capnets.ingest.sources import Source, open_source
+from capnets.learn.tasks import task_of
 from capnets.runs import Run
 from capnets.sets import Array, Sets
 from capnets.tasks import TaskSets

@@ -22,7 +22,8 @@ import torch
 
 from capnets.errors import InputError
 from capnets.evaluate import added_values, order_sensitivity, predict
-from capnets.experiment import train_task
+from capnets.learn import Options, make_plan, train
+from capnets.learn.tasks import task_problem
 from capnets.metrics import mse, regression
 from capnets.models import ModelSpec, SetModel, parameters
 from capnets.paper.jobs import Job, LabelJob, ShapeJob, TrainingJob
@@ -137,27 +138,26 @@ def _run(
     task = _task(job)
     if job.model == RIDGE:
         return _ridge(task), {}
-    how = _recipe(job)
-    model = ModelSpec(
-        job.model,
-        in_features=task.train.in_features,
+    problem = task_problem(task)
+    asked = Options(
+        model=job.model,
         hidden=job.hidden,
         layers=job.layers,
         activation=job.activation or "abs",
+        recipe=_recipe(job),
+        seed=job.seed,
+        priors=tuple(prior_from_dict(prior) for prior in job.priors),
     )
-    priors = [prior_from_dict(prior) for prior in job.priors]
+    plan = make_plan(problem, asked)
     folder = runs / f"{job.key}-{VERSION}"
     with _alone(folder):
-        resumed = _is_usable(folder, model, how)
+        resumed = _is_usable(folder, plan.model, plan.recipe)
         if not resumed:
             shutil.rmtree(folder, ignore_errors=True)
-        run = train_task(
+        run = train(
+            problem,
+            plan,
             folder,
-            task,
-            model,
-            recipe=how,
-            seed=job.seed,
-            priors=priors,
             resume=True,
             progress=lambda line: progress(line["epoch"]) if progress else None,
         )

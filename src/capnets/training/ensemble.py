@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from capnets.sets import Sets
 from capnets.training.fit import History, fit
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 __all__ = ["fit_members"]
 
@@ -29,6 +32,7 @@ def fit_members(
     priors: Sequence[Prior] = (),
     checkpoint: Path | None = None,
     progress: Callable[[dict[str, Any]], None] | None = None,
+    fabric: Fabric | None = None,
 ) -> History:
     """Train all members of an ensemble one after another; any other network as `fit` does.
 
@@ -43,7 +47,7 @@ def fit_members(
     if not isinstance(model, Ensemble):
         return fit(
             model, train, valid, recipe=recipe, seed=seed, loss=loss, priors=priors,
-            checkpoint=checkpoint, progress=progress,
+            checkpoint=checkpoint, progress=progress, fabric=fabric,
         )  # fmt: skip
     history: History = []
     for number, member in enumerate(model.each):
@@ -57,6 +61,7 @@ def fit_members(
             for line in fit(
                 member, train, valid, recipe=recipe, seed=_seed(seed, number), loss=loss,
                 priors=priors, checkpoint=member_checkpoint(checkpoint, number), progress=show,
+                fabric=fabric,
             )
         ]  # fmt: skip
     return history

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capnets.files import write_text
-from capnets.tune.folds import FOLDS
+from capnets.learn.folds import FOLDS
 
 if TYPE_CHECKING:
     import optuna

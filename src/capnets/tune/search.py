@@ -1,20 +1,22 @@
-"""The search: a study about the data, and the best of its trials as a finished run."""
+"""Search for good settings, and train the best trial into a run."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
-from capnets.estimators.inputs import Given
-from capnets.estimators.runs import held_out, train_run
 from capnets.files import write_json
+from capnets.learn import Options, Problem, make_plan, train
+from capnets.learn.fingerprint import fingerprint
+from capnets.learn.folds import make_folds
+from capnets.learn.problem import TEST_SHARE
 from capnets.runs import Run
-from capnets.tune.folds import Parts, make_folds
 from capnets.tune.page import write_page
 from capnets.tune.space import Space
 from capnets.tune.study import About, check_same, digest, open_study, watching_storage
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tune"]
 
-#: What a search decides, or what is told about it in another way.
+#: Parameters that a search decides, or that are recorded under another name.
 _NOT_SETTINGS = (
     "model", "hidden", "layers", "dropout", "recipe", "epochs",
     "columns", "random_state", "verbose",
@@ -44,34 +46,34 @@ def tune(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Run:
-    """Search, then train the best settings into `folder/run`; `folder/trials.html` shows all.
+    """Search, then train the best settings into `folder/run`; `folder/trials.html` lists all.
 
-    Called again with the same folder (or storage) it goes on until there are `trials` in all. If
-    more trials than before find something better, its run takes the place of the one that is there,
-    once it is finished. A search about other data, labels or choices is refused.
+    Called again with the same folder (or storage), the search continues until there are `trials`
+    trials in all. If a new trial is better, its run replaces the existing one once it is finished.
+    A search about other data, labels or settings is refused.
 
     Parameters
     ----------
     folder
-        Where everything goes.
+        Output folder.
     X
         A table with its targets, .npz, or `Sets` with labels.
     estimator
-        Says what kind of labels there are, the columns, the seed; settings that are searched for
-        are replaced.
+        Gives the kind of labels, the columns and the seed; settings in the search space are
+        replaced.
     trials
-        How many complete trials there shall be.
+        Number of complete trials to reach.
     space
-        What is tried.
+        The search space.
     storage
         An Optuna storage URL that many machines can reach; SQLite in the folder by default.
     study
-        The name of the study in the storage. By default it is made from what the search is about:
-        machines that search the same join, others do not meet.
+        Name of the study in the storage. By default it is derived from the question, so machines
+        that search the same thing share a study.
     workers
-        Processes that work at the same time.
+        Number of parallel processes.
     progress
-        Called with the trials done and wanted.
+        Called with the number of trials done and wanted.
     """
     if trials < 1 or workers < 1:
         raise InputError(f"at least 1 trial and 1 worker are needed, not {trials} and {workers}")
@@ -79,52 +81,43 @@ def tune(
     with tempfile.TemporaryDirectory() as scratch:
         # The instances of a file are mapped, not held: it may be larger than memory.
         kept = Path(scratch) / "given" if isinstance(X, str | Path) else None
-        train, parts, about = _plan(estimator, estimator._given(X, None, folder=kept), space)
+        whole, options = estimator.problem(X, folder=kept), estimator.options()
+        problem = whole.with_test(TEST_SHARE, seed=options.seed)
+        parts = make_folds(problem, seed=options.seed)
+        about = {
+            **_question(estimator, whole, options),
+            **space.to_dict(),
+            "data": fingerprint(whole.train),
+            "folds": digest([test.tolist() for _, test in parts]),
+        }
         name = study or f"capnets-{digest(about)}"
         _check_folder(folder, name, about)
         url = storage or _beside(folder)
-        # Made once before anybody works on it: two makers at once can fail.
+        # Created before any worker starts: two processes that create it at once can fail.
         opened = open_study(url, name, about)
         write_json(folder / "study.json", {"study": name, "about": about})
-        shared = Shared.write(train, Path(scratch) / "train")
-        job = Job(url, name, about, shared, estimator, parts, space, trials)
+        shared = Shared.write(problem, Path(scratch) / "train")
+        job = Job(url, name, about, shared, options, parts, space, trials)
         do_trials(job, workers=workers, progress=progress or (lambda done, wanted: None))
-    with watching_storage(url):
-        write_page(opened, folder)
-        best = opened.best_trial
-    return _best_run(folder, X, estimator, best)
+        with watching_storage(url):
+            write_page(opened, folder)
+            best = opened.best_trial
+        return _best_run(folder, problem, options, best)
 
 
-def _plan(estimator: SetEstimator, given: Given, space: Space) -> tuple[Given, Parts, About]:
-    """The sets to train on, their folds, and what the search is about."""
-    sets = estimator._plan(given, None)
-    data = estimator.fingerprint_
-    estimator.set_params(random_state=estimator.seed_)  # the same test sets for search and run
-    train, _ = held_out(estimator, given, sets)
-    labelled = estimator._plan(train, None)
-    parts = make_folds(estimator, labelled, groups=train.groups, seed=estimator.seed_)
-    about = {
-        **_question(estimator, given),
-        **space.to_dict(),
-        "data": data,
-        "folds": digest([test.tolist() for _, test in parts]),
-    }
-    return train, parts, about
-
-
-def _question(estimator: SetEstimator, given: Given) -> About:
-    """What is to be predicted, and all that is set and not searched for."""
-    columns = None if given.schema is None else given.schema.columns
+def _question(estimator: SetEstimator, problem: Problem, options: Options) -> About:
+    """Return what is to be predicted, and all settings that are not searched for."""
+    columns = None if problem.schema is None else problem.schema.columns
     settings = estimator.get_params(deep=False).items()
     plain = (str, int, float, bool, type(None))
     return {
         "estimator": type(estimator).__name__,
-        "loss": estimator.loss_,
+        "loss": problem.target.loss,
         "target": None if columns is None else list(columns.target),
-        "labels": json.loads(json.dumps(estimator._labels())),
-        "order column": given.order,
+        "labels": json.loads(json.dumps(problem.target.to_data()["labels"])),
+        "order column": problem.order,
         "missing": None if columns is None else columns.missing,
-        "seed": estimator.seed_,
+        "seed": options.seed,
         **{
             name: value if isinstance(value, plain) else repr(value)
             for name, value in settings
@@ -134,7 +127,7 @@ def _question(estimator: SetEstimator, given: Given) -> About:
 
 
 def _check_folder(folder: Path, name: str, about: About) -> None:
-    """Refuse a folder of another search, or with a run that no search made."""
+    """Refuse the folder of another search, or one with a run that no search made."""
     path = folder / "study.json"
     if not path.exists():
         if (folder / "run").exists():
@@ -157,17 +150,19 @@ def _beside(folder: Path) -> str:
     return f"sqlite:///{folder / 'study.db'}"
 
 
-def _best_run(folder: Path, X: Any, estimator: SetEstimator, best: optuna.trial.FrozenTrial) -> Run:
-    """The finished run of the best trial; the one that is there, if it is of the same settings."""
+def _best_run(
+    folder: Path, problem: Problem, options: Options, best: optuna.trial.FrozenTrial
+) -> Run:
+    """Return the finished run of the best trial: the existing one, if it has the same settings."""
     run, before = folder / "run", folder / ".before"
     if before.exists() and not run.exists():  # killed between the two steps of a replacement
         before.rename(run)
     if _tried(run) == best.params:
         return Run(run)
-    source = str(X) if isinstance(X, str | Path) else type(X).__name__
-    # Named by what is trained into it, so that only the same training is taken up again.
-    new = folder / f".run-{digest([best.params, source])}"
-    train_run(new, X, estimator.set_params(**Space.settings(best.params)), resume=True)
+    # Named after its content, so that only the same training is resumed.
+    new = folder / f".run-{digest([best.params, problem.origin['source']])}"
+    plan = make_plan(problem, replace(options, **Space.settings(best.params)))
+    train(problem, plan, new, resume=True)
     write_json(new / "trial.json", {"trial": best.number, "loss": best.value, **best.params})
     shutil.rmtree(before, ignore_errors=True)
     if run.exists():
@@ -179,7 +174,7 @@ def _best_run(folder: Path, X: Any, estimator: SetEstimator, best: optuna.trial.
 
 
 def _tried(run: Path) -> dict[str, Any] | None:
-    """What the trial tried that a finished run was trained from."""
+    """Return the trial settings that a finished run was trained from."""
     try:
         record = json.loads((run / "trial.json").read_text())
     except (OSError, ValueError):

@@ -11,17 +11,17 @@ __all__ = ["mean_added_values", "mean_prediction"]
 
 
 def mean_prediction(model: SetModel, sets: Sets, orders: Orders) -> Array:
-    """Sets x outputs; in one order where it cannot matter."""
+    """Return predictions, sets x outputs; one order is read where order does not matter."""
     orders = orders if model.ordered else Orders()
     found = orders.mean(sets, lambda read: evaluate.predict(model, read))
     return found.reshape(len(sets), model.outputs)
 
 
 def mean_added_values(model: SetModel, sets: Sets, orders: Orders) -> Array:
-    """Instances (as `sets.index` lists them) x outputs.
+    """Return added values, instances (in the order of `sets.index`) x outputs.
 
-    Order matters to them also where it does not to predictions: what is added depends on what came
-    before.
+    Order matters to added values even where it does not matter to predictions: a value depends on
+    what came before.
     """
     found = orders.mean(sets, lambda read: evaluate.added_values(model, read), per_instance=True)
     return found.reshape(len(sets.index), model.outputs)

@@ -6,9 +6,9 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.estimators.runs import train_run
 from capnets.export import export
 from capnets.ingest import Columns
+from training_runs import train_run
 
 SETTINGS = {"members": 1, "orders": 1, "epochs": 2, "hidden": 4, "random_state": 0}
 
@@ -27,19 +27,15 @@ COLUMNS = Columns(set="s", target="y")
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_instances_of_a_file_are_mapped_and_give_the_same_network(frame, tmp_path, kind):
-    class Watched(SetRegressor):
-        def _learn(self, sets, given, **how):
-            self.pool_ = type(sets.instances)
-            return super()._learn(sets, given, **how)
-
     path = tmp_path / f"t.{kind}"
     getattr(frame, f"to_{kind}")(path, index=False)
-    watched = Watched("c-rnn", columns=COLUMNS, **SETTINGS)
-    train_run(tmp_path / "mapped", path, watched)
-    assert issubclass(watched.pool_, np.memmap)
-    held = SetRegressor("c-rnn", columns=COLUMNS, **SETTINGS)
-    train_run(tmp_path / "held", frame, held)
-    np.testing.assert_allclose(watched.predict(frame), held.predict(frame), rtol=1e-5, atol=1e-6)
+    asked = SetRegressor("c-rnn", columns=COLUMNS, **SETTINGS)
+    problem = asked.problem(path, folder=tmp_path / "sets")
+    assert isinstance(problem.train.instances, np.memmap)
+    train_run(tmp_path / "mapped", path, asked, scratch=tmp_path / "scratch")
+    train_run(tmp_path / "held", frame, asked)
+    mapped, held = (SetRegressor.load(tmp_path / name) for name in ("mapped", "held"))
+    np.testing.assert_allclose(mapped.predict(frame), held.predict(frame), rtol=1e-5, atol=1e-6)
 
 
 def test_the_fingerprint_is_that_of_the_data(frame, tmp_path):

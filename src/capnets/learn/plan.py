@@ -1,0 +1,202 @@
+"""Plan: every choice of a training, made in one place and recorded with the run.
+
+All defaults are decided here. They depend on the problem: labels that are computed exactly allow a
+recipe that learns the last few instances and values that cannot be negative; measured labels get
+the preset for their number (`capnets.training.presets`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from capnets.errors import InputError, unknown
+from capnets.learn.fingerprint import fingerprint
+from capnets.learn.options import Options
+from capnets.learn.problem import INSTANCES, Problem
+from capnets.models import ModelSpec
+from capnets.models.capacity import ACTIVATIONS
+from capnets.models.sorted import BY_WORTH
+from capnets.runs import RunConfig
+from capnets.training.presets import SOME_SETS, Preset, preset_for
+from capnets.training.priors import Prior, prior_from_dict
+from capnets.training.recipe import Recipe
+from capnets.training.recipe import recipe as find_recipe
+
+__all__ = ["DEFAULT_MODEL", "EXACT", "Plan", "make_plan"]
+
+DEFAULT_MODEL = "c-gru"
+
+#: Preset for labels that are computed from the instances.
+EXACT = Preset("muon", hidden=32, layers=3, dropout=0.0, members=1, orders=1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that was chosen for a training.
+
+    Parameters
+    ----------
+    model
+        The network.
+    recipe
+        How it is trained.
+    loss
+        The training loss.
+    orders
+        Random orders that predictions are averaged over; 1 reads instances as they come.
+    seed
+        Seed of initial weights, orders and splits.
+    priors
+        Prior knowledge about added values, as penalties.
+    valid_share
+        Share of the training sets to hold out for validation, if the problem has none.
+    """
+
+    model: ModelSpec
+    recipe: Recipe
+    loss: str = "squared"
+    orders: int = 1
+    seed: int = 0
+    priors: tuple[Prior, ...] = ()
+    valid_share: float = 0.0
+
+    @classmethod
+    def of(cls, config: RunConfig) -> Plan:
+        """Return the plan that a run records; the validation share is not recorded."""
+        return cls(
+            model=config.model,
+            recipe=config.recipe,
+            loss=config.loss,
+            orders=int(config.data.get("orders", 1)),
+            seed=config.seed,
+            priors=tuple(prior_from_dict(prior) for prior in config.priors),
+        )
+
+    def config(self, problem: Problem) -> RunConfig:
+        """Return the plan as a run records it, with the origin of the data."""
+        return RunConfig(
+            model=self.model,
+            recipe=self.recipe,
+            seed=self.seed,
+            # As JSON gives it back, so that it can be compared with a recorded plan.
+            data=json.loads(json.dumps(self._data(problem))),
+            loss=self.loss,
+            priors=tuple(prior.to_dict() for prior in self.priors),
+        )
+
+    def _data(self, problem: Problem) -> dict[str, Any]:
+        if "task" in problem.origin:  # the spec of a task says everything about its sets
+            return problem.origin | ({} if self.orders == 1 else {"orders": self.orders})
+        schema, names = problem.schema, problem.train.feature_names
+        data = {
+            "schema": None if schema is None else schema.to_dict(),
+            "orders": self.orders,
+            **problem.target.to_data(),
+            "fingerprint": fingerprint(problem.train),
+            "sets": len(problem.train),
+            **problem.origin,
+        }
+        if schema is None and names is not None:
+            data["feature_names"] = list(names)
+        return data
+
+
+def make_plan(problem: Problem, options: Options | None = None) -> Plan:
+    """Decide everything that the options leave open."""
+    options = options or Options()
+    preset = EXACT if problem.exact else preset_for(len(problem.train), problem.train.in_features)
+    return Plan(
+        model=_network(problem, options, preset),
+        recipe=_recipe(problem, options, preset),
+        loss=problem.target.loss,
+        orders=_orders(problem, options, preset),
+        seed=options.seed,
+        priors=options.priors,
+        valid_share=_valid_share(problem, options),
+    )
+
+
+def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
+    inputs = INSTANCES[problem.instances]
+    chosen: dict[str, Any] = {
+        "activation": "abs" if problem.exact else "identity",
+        "hidden": preset.hidden,
+        "layers": preset.layers,
+        "dropout": preset.dropout if inputs == "standardize" else 0.0,
+        "members": preset.members if problem.instances == "rows" else 1,
+    }
+    asked = {name: getattr(options, name) for name in chosen}
+    if problem.target.classifies and asked["activation"] in {*ACTIVATIONS} - {None, "identity"}:
+        raise InputError(
+            f"activation {options.activation!r} gives no negative values, and logits need them; "
+            "use activation='identity'"
+        )
+    return ModelSpec(
+        options.model or DEFAULT_MODEL,
+        in_features=problem.train.in_features if inputs != "pictures" else 64,
+        outputs=problem.target.outputs,
+        inputs=inputs,
+        order=_sorting(problem, options.sort),
+        **chosen | {name: value for name, value in asked.items() if value is not None},
+    )
+
+
+def _sorting(problem: Problem, sort: str | int | None) -> str | int:
+    """Return the order of instances as `ModelSpec` names it."""
+    if sort is None:
+        return "given"
+    if problem.order:
+        raise InputError(
+            f"instances cannot be read in the order of {problem.order!r} "
+            f"and sorted by {sort!r}; leave one of the two out"
+        )
+    names = problem.train.feature_names or ()
+    if sort in names:
+        return list(names).index(str(sort))
+    if problem.schema is not None and sort in problem.schema.numbers:
+        return problem.schema.numbers[sort]
+    if isinstance(sort, str) and sort != BY_WORTH:
+        raise unknown("feature", sort, [BY_WORTH, *names])
+    return sort
+
+
+def _recipe(problem: Problem, options: Options, preset: Preset) -> Recipe:
+    chosen = preset.recipe if options.recipe is None else options.recipe
+    if isinstance(chosen, Mapping):
+        found = Recipe.from_dict(find_recipe(preset.recipe).to_dict() | dict(chosen))
+    else:
+        found = find_recipe(chosen) if isinstance(chosen, str) else chosen
+    if options.epochs is not None:
+        found = replace(found, epochs=options.epochs)
+    if not problem.order:
+        return found
+    if found.orders > 1:
+        raise InputError(
+            f"instances cannot be read in the order of {problem.order!r} "
+            f"and in {found.orders} orders at each step; leave one of the two out"
+        )
+    # Where order has a meaning, instances are read in it during training too.
+    return replace(found, reshuffle=False)
+
+
+def _orders(problem: Problem, options: Options, preset: Preset) -> int:
+    if problem.order or options.sort is not None:
+        return 1  # there is only one order
+    default = preset.orders if problem.instances == "rows" else 1
+    wanted = default if options.orders is None else options.orders
+    if wanted < 1 or int(wanted) != wanted:
+        raise InputError(f"orders must be a whole number of at least 1, not {wanted!r}")
+    return int(wanted)
+
+
+def _valid_share(problem: Problem, options: Options) -> float:
+    wanted = options.early_stopping
+    if wanted not in (True, False, "auto"):
+        raise InputError(f"early_stopping must be True, False or 'auto', not {wanted!r}")
+    few = len(problem.train) < SOME_SETS
+    if problem.valid is not None or wanted is False or (wanted == "auto" and few):
+        return 0.0
+    return options.validation_fraction

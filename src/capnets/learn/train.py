@@ -1,0 +1,131 @@
+"""Train a plan on a problem, in memory or into a run folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from capnets.learn.measure import measure_problem
+from capnets.learn.plan import Plan
+from capnets.learn.problem import Problem
+from capnets.models import SetModel, parameters
+from capnets.runs import Run
+from capnets.training.ensemble import fit_members
+from capnets.training.fit import History, make_fabric
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+__all__ = ["Learned", "learn", "train"]
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+class Learned(NamedTuple):
+    """A trained network and one record per epoch."""
+
+    model: SetModel
+    history: History
+
+
+def learn(
+    problem: Problem,
+    plan: Plan,
+    *,
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+    fabric: Fabric | None = None,
+) -> Learned:
+    """Train the network of a plan in memory.
+
+    Parameters
+    ----------
+    problem
+        What is to be learned.
+    plan
+        How.
+    checkpoint
+        File to write after every epoch and, if it exists, to resume from.
+    progress
+        Called after every epoch with its record.
+    fabric
+        Devices; by default one of the best kind available.
+    """
+    train, valid = problem.train, problem.valid
+    if plan.valid_share:
+        rest, held = problem.hold_out(plan.valid_share, seed=plan.seed)
+        train, valid = rest.train, problem.train.subset(held)
+    model = plan.model.build(plan.seed)
+    history = fit_members(
+        model, train, valid, recipe=plan.recipe, seed=plan.seed, loss=plan.loss,
+        priors=plan.priors, checkpoint=checkpoint, progress=progress, fabric=fabric,
+    )  # fmt: skip
+    return Learned(model, history)
+
+
+def train(
+    problem: Problem,
+    plan: Plan,
+    folder: str | Path,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    progress: Progress | None = None,
+    fabric: Fabric | None = None,
+) -> Run:
+    """Train a plan into a run folder and measure the result.
+
+    With `resume`, a finished run is returned unchanged, and an interrupted one continues with the
+    same bits as if it had never stopped. With a `fabric` of several processes (see `make_fabric`)
+    the first process starts the others and writes the run; in the others the returned run is not
+    finished.
+
+    Parameters
+    ----------
+    problem
+        What is to be learned.
+    plan
+        How.
+    folder
+        The run folder.
+    resume, force
+        Continue an interrupted run; replace an existing one.
+    progress
+        Called after every epoch with its record.
+    fabric
+        Devices; by default one of the best kind available.
+    """
+    config = plan.config(problem)
+    fabric = fabric or make_fabric()
+    if not fabric.is_global_zero:  # the first process has made the run and holds its lock
+        fabric.launch()
+        run = Run(folder)
+        learn(problem, plan, checkpoint=run.checkpoint, fabric=fabric)
+        return run
+    plan.model.build(plan.seed)  # raise before a folder exists if the network cannot be built
+    run = Run.create(folder, config, resume=resume, force=force)
+    with run.lock():
+        if run.finished:
+            return run
+        began = time.perf_counter()
+        fabric.launch()
+        found = learn(problem, plan, checkpoint=run.checkpoint, progress=progress, fabric=fabric)
+        run.write_history(found.history)
+        run.write_weights(found.model)
+        seconds = sum(line["seconds"] for line in found.history)
+        sizes = {"train": len(problem.train)} | {k: len(v) for k, v in problem.tests.items()}
+        run.finish(
+            {
+                **measure_problem(found.model, problem, orders=plan.orders, seed=plan.seed),
+                **{f"{name}_sets": count for name, count in sizes.items()},
+                "parameters": parameters(found.model),
+                "epochs": len(found.history),
+                "train_seconds": round(seconds, 1),
+                "total_seconds": round(max(seconds, time.perf_counter() - began), 1),
+            }
+        )
+        for path in run.folder.glob("checkpoint*.safetensors"):
+            path.unlink()
+    return run
