@@ -12,14 +12,14 @@ ALL := $(VENV)/.installed-all
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 INSTALL_SELF := $(INSTALL) --no-build-isolation --editable
 NEWS := grep --line-buffered --invert-match 'already satisfied'
-EXTRAS := compiled,onnx,text,tune,cluster,bench,docs,dev
+EXTRAS := compiled,onnx,text,tune,cluster,dask,bench,docs,dev
 
 # pipefail: pip's chatter is filtered below, its failures are not.
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint fast bench docs browser constraints clean
+.PHONY: help demo test lint fast bench docs engines browser constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
@@ -48,6 +48,12 @@ bench: $(ALL) ## measure speed, streams and memory; draw benchmarks/README.md
 
 docs: $(ALL) ## build the documentation into docs/_build/html; warnings are errors
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
+
+# Ray and Spark are large, and Spark needs a Java runtime: `make test` leaves them out.
+engines: $(ALL) ## test batch prediction on Ray and Spark
+	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless; }
+	$(INSTALL_SELF) '.[ray,spark]' | $(NEWS)
+	$(BIN)/pytest -q -m engine tests/batch
 
 constraints: $(ALL) ## write constraints.txt again from .venv (after adding or upgrading a package)
 	{ sed -n '/^#/p' constraints.txt; \

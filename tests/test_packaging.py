@@ -46,4 +46,6 @@ def test_torch_is_pinned():
 
 def test_makefile_installs_every_extra():
     extras = re.search(r"^EXTRAS := (.*)$", (ROOT / "Makefile").read_text(), re.M)
-    assert set(extras[1].split(",")) == set(PROJECT["project"]["optional-dependencies"])
+    known = set(PROJECT["project"]["optional-dependencies"])
+    # `make engines` installs Ray and Spark, which are large.
+    assert set(extras[1].split(",")) == known - {"ray", "spark"}

@@ -8,10 +8,10 @@ import signal
 import numpy as np
 import pyarrow as pa
 import pytest
-from ingest.written import write
 
 from capnets.errors import InputError
 from capnets.ingest import Columns, read_table
+from ingest.written import write
 
 COLUMNS = Columns(set="basket", target="worth", categories=("colour", "kind", "basket2"))
 MUTANTS = 300
@@ -69,7 +69,7 @@ def test_arrow_tables_with_wrong_offsets(frame):
     offsets = pa.py_buffer(np.array([0, 2, -(2**30), *range(38)], np.int32))
     broken = pa.StringArray.from_buffers(40, offsets, pa.py_buffer(b"b0" * 40))
     table = table.set_column(0, "basket", pa.chunked_array([broken]))
-    with pytest.raises(InputError, match="the table cannot be read.*offset"):
+    with pytest.raises(InputError, match=r"the table cannot be read.*offset"):
         read_table(table, Columns(set="basket", target="worth", features=("x*",)))
 
 
