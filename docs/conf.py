@@ -61,6 +61,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_show_sourcelink = False
+html_extra_path = ["llms.txt"]
 # Links to files outside docs/ lead to the repository; a test follows them.
 suppress_warnings = ["config.cache", "myst.xref_missing"]
 
