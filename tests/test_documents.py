@@ -113,6 +113,7 @@ def test_from_documents_to_a_run_and_predictions(vectors, tmp_path):
     assert predict_table(loaded, path, tmp_path / "p.parquet") == 12
     rows = pd.read_parquet(tmp_path / "p.parquet")
     assert rows["row"].tolist() == list(range(21))
+    assert rows["sentence"][rows["set"] == 2].tolist() == ["No.", "Never again.", "It tore."]
     found = rows.groupby("set")
     np.testing.assert_allclose(
         found["added_value"].sum(), found["prediction"].first(), rtol=1e-4, atol=1e-4
@@ -120,7 +121,7 @@ def test_from_documents_to_a_run_and_predictions(vectors, tmp_path):
     assert loaded.added_values(REVIEWS).shape == (7,)
     np.testing.assert_allclose(loaded.predict(REVIEWS), found["prediction"].first()[:4], rtol=1e-4)
     explained = explain_run(run.folder, path, sets="2")
-    assert list(explained.look.sentences) == ["No.", "Never again.", "It tore."]
+    assert list(explained.instances.sentences) == ["No.", "Never again.", "It tore."]
 
 
 @pytest.mark.slow

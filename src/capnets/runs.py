@@ -27,6 +27,7 @@ from capnets.files import write_json, write_text
 from capnets.files.tensors import Damaged, read_tensors, write_tensors
 from capnets.models import ModelSpec, SetModel
 from capnets.records import Record
+from capnets.sets.display import html_table
 from capnets.training.recipe import Recipe
 
 __all__ = ["Run", "RunConfig", "load", "versions"]
@@ -88,6 +89,21 @@ class Run:
         self.folder = Path(folder)
         if not (self.folder / "config.json").is_file():
             raise InputError(f"{self.folder} is not a run: it has no config.json")
+
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else "unfinished"
+        return f"<Run {self.folder}: {self.config.model.name}, {state}>"
+
+    def _repr_html_(self) -> str:
+        rows = [("network", self.config.model.name), ("loss", self.config.loss)]
+        rows += [
+            (f"{part}: {name}", f"{value:.4g}")
+            for part, found in (self.metrics.items() if self.finished else ())
+            if isinstance(found, dict)
+            for name, value in found.items()
+            if isinstance(value, int | float)
+        ]
+        return html_table(("run", str(self.folder)), rows)
 
     @classmethod
     def create(

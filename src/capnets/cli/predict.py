@@ -22,7 +22,8 @@ def predict(
 ) -> None:
     """Write predictions and what each instance added; a large file is never held as a whole.
 
-    Columns: set, row (in FILE, from 0), prediction (of the set), added_value.
+    Columns: set (for documents: the row of the document), row (in FILE, from 0),
+    sentence (if FILE has a text column), prediction (of the set), added_value.
     Added values of a set sum to its prediction.
 
     For classes: a probability_NAME of each; added_value_NAME sums to the logit of

@@ -45,11 +45,11 @@ def predict_table(
     """Write predictions to a Parquet or CSV file; returns the number of sets.
 
     One row per instance, set after set in the order in which they are read: `set`, `row` (in the
-    table, from 0; where rows are documents, the sentence in all of them), `prediction` of its set,
-    and `added_value`. Over a set added values sum to the prediction. For classes there is a
-    `probability_…` of each, and added values sum to the logit of the class in their name,
-    `added_value_…` (of two classes, of the second). With several targets every column has the name
-    of one.
+    table, from 0; if rows are documents, the number of the sentence), `sentence` if the table has a
+    text column, `prediction` of its set, and `added_value`. Over a set added values sum to the
+    prediction. For classes there is a `probability_…` of each, and added values sum to the logit of
+    the class in their name, `added_value_…` (of two classes, of the second). With several targets
+    every column has the name of one.
 
     Parameters
     ----------
@@ -73,15 +73,20 @@ def predict_table(
         raise InputError(f"{out} exists; choose another file, or replace it with --force")
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         pieces, total = _pieces(estimator, table, Path(folder) / "sets")
+        sentences = _sentences(estimator, table)
         with writing(out) as path:
             write = WRITERS[out.suffix]
-            _write(estimator, pieces, path, write, lambda done: progress and progress(done, total))
+            _write(
+                estimator, pieces, sentences, path, write,
+                lambda done: progress and progress(done, total),
+            )  # fmt: skip
     return total
 
 
 def _write(
     estimator: SetEstimator,
     pieces: Iterator[tuple[Sets, Array]],
+    sentences: Any,
     path: Path,
     make_writer: Callable[[Path, Any], Any],
     progress: Callable[[int], Any],
@@ -93,6 +98,8 @@ def _write(
     try:
         for sets, rows in pieces:
             columns = pa.table(_columns(estimator, sets, rows))
+            if sentences is not None:
+                columns = columns.add_column(2, "sentence", sentences.take(pa.array(rows)))
             writer = writer or make_writer(path, columns.schema)
             writer.write_table(columns)
             done += len(sets)
@@ -145,6 +152,18 @@ def _pieces(
             )
 
     return parts(), len(whole)
+
+
+def _sentences(estimator: SetRegressor | SetClassifier, table: Any) -> Any:
+    """Return the sentences of a table with a text column, one per instance; else None."""
+    import pyarrow as pa
+
+    schema = estimator.schema_
+    text = None if schema is None else schema.columns.text
+    if schema is None or text is None:
+        return None
+    batches = opened(table, schema).with_text([text]).batches([text])
+    return pa.chunked_array([batch.column(0) for batch in batches])
 
 
 def _cuts(offsets: Array) -> Array:

@@ -130,9 +130,8 @@ class SetValue:
 
 
 def baseline_of(model: SetModel, output: int) -> float:
-    """Return the prediction for the empty set: the network's baseline, or 0 without one."""
-    baseline = getattr(model, "baseline", None)
-    return 0.0 if baseline is None else float(baseline.detach().reshape(-1)[output])
+    """Return the prediction for the empty set."""
+    return float(model.baseline.detach()[output])
 
 
 def groups_of_equal_size(sizes: Array, *, most: int) -> Iterator[Array]:

@@ -18,13 +18,13 @@ import torch
 
 from capnets.errors import InputError
 from capnets.memory import check_memory
-from capnets.sets import storage, validation
+from capnets.sets import display, storage, validation
 from capnets.sets.ragged import Array, offsets_of, random_orders
 
 __all__ = ["Array", "Sets", "offsets_of", "random_orders"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sets:
     """Ragged sets over a shared table of instances.
 
@@ -163,6 +163,12 @@ class Sets:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return display.describe(self)
+
+    def _repr_html_(self) -> str:
+        return display.preview(self)
 
     @property
     def sizes(self) -> Array:
