@@ -7,7 +7,7 @@ from torch import nn
 from capnets import checks
 from capnets.checks import CheckError, Subject, check_model, checks_for
 from capnets.errors import InputError
-from capnets.models import MODELS, ModelSpec, build
+from capnets.models import AGGREGATIONS, BASELINES, MODELS, ModelSpec, build
 from capnets.models.base import AdditiveModel, SetModel
 from capnets.models.capacity import CapacityNetwork
 from capnets.models.deep_sets import DeepSet
@@ -17,7 +17,13 @@ from capnets.nn.cells import GRUCell
 from capnets.nn.encoders import mlp
 
 SPECS = {"{}": {}, "{} with three outputs": {"outputs": 3, "layers": 2}}
-CAPACITY = [name for name in MODELS if MODELS[name].counterpart]
+CAPACITY = [name for name, entry in MODELS.items() if "mean" in entry.aggregations]
+PARTS = [  # aggregation, baseline
+    (aggregation, baseline)
+    for aggregation in AGGREGATIONS
+    for baseline in BASELINES
+    if (aggregation, baseline) != ("sum", "none")  # every other test
+]
 
 
 def subject(name: str, **settings) -> Subject:
@@ -41,6 +47,21 @@ def test_registry(name, settings, check):
 @pytest.mark.parametrize("name", CAPACITY)
 def test_activations(name, activation):
     check_model(lambda: build(name, in_features=6, hidden=8, activation=activation))
+
+
+@pytest.mark.parametrize(("aggregation", "baseline"), PARTS)
+@pytest.mark.parametrize("name", ["c-rnn", "c-deepset"])
+def test_aggregations(name, aggregation, baseline):
+    settings = {"aggregation": aggregation, "baseline": baseline, "activation": "identity"}
+    check_model(lambda: build(name, in_features=6, hidden=8, outputs=2, layers=2, **settings))
+
+
+@pytest.mark.parametrize("settings", [{"members": 2}, {"order": "worth"}, {"order": 1}])
+@pytest.mark.parametrize("aggregation", ["mean+sum", "any"])
+def test_aggregations_in_other_networks(aggregation, settings):
+    """A mean of additive networks is additive; a sorted one counts from the same baseline."""
+    parts = {"aggregation": aggregation, "baseline": "learned", "activation": "identity"}
+    check_model(lambda: build("c-gru", in_features=4, hidden=8, layers=2, **parts, **settings))
 
 
 @pytest.mark.parametrize("name", ["c-deepset", "gru", "attention"])

@@ -7,6 +7,10 @@ r"""Capacity networks (Zopf, AAAI 2022): the paper's equations 7 to 9.
 
 :math:`v_i` is the *added value* of instance :math:`i` to those before it, in the unit of the label.
 It is learned from labels of whole sets alone.
+
+Two parts go beyond the paper. The *aggregation* turns decoded states into values; the paper's is
+the sum (see `capnets.models.aggregations`). The *baseline* is the prediction for the empty set; the
+paper's is 0.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from capnets.errors import unknown
+from capnets.errors import InputError, unknown
+from capnets.models.aggregations import AGGREGATIONS, BASELINES
 from capnets.models.base import (
     AddedValues,
     Instances,
@@ -26,7 +31,6 @@ from capnets.models.base import (
     State,
     SteppingModel,
 )
-from capnets.nn import masked
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import features_read, final_layer
 from capnets.nn.fused import through
@@ -39,7 +43,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "softplus": nn.functional.softplus,  # monotone and smooth, but never exactly 0
 }
 
-#: For each activation the number that it maps to a given positive value.
+#: For each activation, the number that it maps to a given positive value.
 INVERSES: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": lambda v: v,
     "identity": lambda v: v,
@@ -48,21 +52,26 @@ INVERSES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class CapacityNetwork(SteppingModel):
-    r"""A network that reads instances one after another and emits what each of them adds.
+    r"""Read instances one after another and compute what each of them adds.
 
     Parameters
     ----------
     encoder
-        Instance :math:`x_i` to features. Where it begins with a linear layer, the width of
-        instances is checked against that.
+        Instance :math:`x_i` to features. If it begins with a linear layer, the width of instances
+        is checked against that layer.
     cell
-        Features and the state before to the state :math:`z_i`.
+        Features and previous state to the state :math:`z_i`.
     decoder
-        State to value (or one value per output); its last layer is linear.
+        State to one number per output and head of the aggregation; its last layer is linear.
     activation
         `abs` as in the paper, `identity` (signed values) or `softplus`. With `abs` and `softplus`
         predictions are monotone *under appending*; removing an instance from the middle may still
         raise the prediction.
+    aggregation
+        `sum` as in the paper, `mean`, `mean+sum` or `any`. All but `sum` need
+        `activation="identity"`.
+    baseline
+        `none` (the empty set is worth 0) or `learned`, which needs `activation="identity"`.
 
     Examples
     --------
@@ -75,39 +84,85 @@ class CapacityNetwork(SteppingModel):
     """
 
     def __init__(
-        self, *, encoder: nn.Module, cell: Cell, decoder: nn.Sequential, activation: str = "abs"
+        self,
+        *,
+        encoder: nn.Module,
+        cell: Cell,
+        decoder: nn.Sequential,
+        activation: str = "abs",
+        aggregation: str = "sum",
+        baseline: str = "none",
     ) -> None:
-        if activation not in ACTIVATIONS:
-            raise unknown("activation", activation, ACTIVATIONS)
-        super().__init__(
-            in_features=features_read(encoder), outputs=final_layer(decoder).out_features
-        )
+        check_parts(activation, aggregation, baseline)
+        kind, width = AGGREGATIONS[aggregation], final_layer(decoder).out_features
+        if width % kind.heads:
+            raise InputError(
+                f"aggregation {aggregation!r} needs {kind.heads} numbers per output, but the "
+                f"decoder ends in {width}"
+            )
+        outputs = width // kind.heads
+        super().__init__(in_features=features_read(encoder), outputs=outputs)
         self.encoder = encoder
         self.cell = cell
         self.decoder = decoder
+        self.aggregation = kind(outputs, learned=baseline == "learned")
         self.activation = activation
-        self.state_features = cell.state_features
+        self.probability = kind.probability
+        self.state_features = cell.state_features + kind.memory * outputs
 
     def values(self, x: Instances) -> AddedValues:
-        decoded = through(x, self.encoder, self.cell, self.decoder)
-        return ACTIVATIONS[self.activation](decoded)
-
-    def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
-        z, state = self.cell(self.encoder(x), state)
-        return ACTIVATIONS[self.activation](self.decoder(z[:, 0])), state
-
-    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
-        """Begin with every value at the mean label divided by the mean size."""
-        self.cell.start(size=size)
-        self._start_at(unit, INVERSES[self.activation](label / unit / size))
+        return self.aggregation.values(self._decoded(x))
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        return masked.total(self.values(x), mask)
+        return self.aggregation.predict(self._decoded(x), mask)
+
+    def _decoded(self, x: Instances) -> Tensor:
+        return ACTIVATIONS[self.activation](through(x, self.encoder, self.cell, self.decoder))
+
+    def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
+        memory, sums = torch.split(state, [self.cell.state_features, self._sums], dim=1)
+        z, memory = self.cell(self.encoder(x), memory)
+        decoded = ACTIVATIONS[self.activation](self.decoder(z[:, 0]))
+        value, sums = self.aggregation.next_value(decoded, sums)
+        return value, torch.cat([memory, sums], dim=1)
+
+    @property
+    def _sums(self) -> int:
+        return self.state_features - self.cell.state_features
 
     def empty(self) -> Level:
-        return torch.zeros_like(self.unit)
+        return self.aggregation.empty(self.unit)
+
+    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
+        """Start near the mean label, as the aggregation defines it."""
+        self.cell.start(size=size)
+        if self.probability:
+            unit = torch.ones_like(unit)
+        with torch.no_grad():
+            self.unit.copy_(unit)
+            final = self.final
+            level = (label / unit).to(final.bias)
+            self.aggregation.start(final.weight, final.bias, level=level, size=size)
+            final.bias.copy_(INVERSES[self.activation](final.bias))
+
+
+def check_parts(activation: str, aggregation: str, baseline: str) -> None:
+    """Raise unless the parts exist and fit together."""
+    for what, name, choices in (
+        ("activation", activation, ACTIVATIONS),
+        ("aggregation", aggregation, AGGREGATIONS),
+        ("baseline", baseline, BASELINES),
+    ):
+        if name not in choices:
+            raise unknown(what, name, choices)
+    if activation != "identity" and (AGGREGATIONS[aggregation].signed or baseline == "learned"):
+        part = "a learned baseline" if baseline == "learned" else f"aggregation {aggregation!r}"
+        raise InputError(
+            f"{part} needs activation='identity', not {activation!r}: "
+            "the decoder's numbers must be free to have either sign"
+        )
 
 
 def _inverse_softplus(v: Tensor) -> Tensor:
-    # log(exp(v) - 1) in a form that does not overflow where labels are far from 0.
+    # log(exp(v) - 1) in a form that does not overflow for large v.
     return v + (-torch.expm1(-v)).log()

@@ -1,0 +1,21 @@
+"""Aggregations: how added values and the prediction follow from decoded instances."""
+
+from __future__ import annotations
+
+from capnets.models.aggregations.any import Any
+from capnets.models.aggregations.base import Aggregation
+from capnets.models.aggregations.mean import Mean
+from capnets.models.aggregations.mean_and_sum import MeanAndSum
+from capnets.models.aggregations.sum import Sum
+
+__all__ = ["AGGREGATIONS", "BASELINES", "Aggregation", "Any", "Mean", "MeanAndSum", "Sum"]
+
+AGGREGATIONS: dict[str, type[Aggregation]] = {
+    "sum": Sum,
+    "mean": Mean,
+    "mean+sum": MeanAndSum,
+    "any": Any,
+}
+
+#: Prediction for the empty set: 0 as in the paper, or learned from the mean label on.
+BASELINES = ("none", "learned")

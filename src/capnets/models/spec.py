@@ -1,0 +1,153 @@
+"""Settings of a network, recorded with every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from capnets.errors import InputError, unknown
+from capnets.models.aggregations import AGGREGATIONS, BASELINES
+from capnets.models.base import SetModel
+from capnets.models.capacity import ACTIVATIONS, check_parts
+from capnets.models.ensemble import Ensemble
+from capnets.models.registry import MODELS
+from capnets.models.sorted import SortedNetwork
+from capnets.nn import encoders
+from capnets.nn.random import draw_from
+from capnets.records import Record
+
+__all__ = ["ModelSpec", "build", "parameters"]
+
+
+@dataclass(frozen=True)
+class ModelSpec(Record):
+    """Everything needed to build a network again.
+
+    Parameters
+    ----------
+    name
+        Name in the registry.
+    in_features
+        Features of an instance. For images: features behind the convolutions.
+    hidden
+        Size of the state (the paper's number of hidden dimensions).
+    layers
+        Fully connected layers of the encoder; 2 and 3 are the paper's 2fc and 3fc.
+    outputs
+        Labels per set.
+    activation
+        Activation of added values in capacity networks: abs, identity or softplus. A potential
+        network applies it to its weights.
+    inputs
+        First module that instances pass: `none`, `standardize` or `pictures` (convolutions).
+    dropout
+        Share of standardized features that training sets to their mean at random.
+    warp
+        Whether training distorts images at random.
+    members
+        Number of networks that are averaged; see `capnets.models.ensemble`.
+    order
+        Order in which instances are read: `given`, or sorted by `worth` or by the index of a
+        feature; see `capnets.models.sorted`.
+    aggregation
+        How values form the prediction of a capacity network: `sum`, `mean`, `mean+sum` or `any`;
+        see `capnets.models.aggregations`.
+    baseline
+        Prediction for the empty set: `none` (0) or `learned`.
+    """
+
+    name: str
+    in_features: int = 64
+    hidden: int = 32
+    layers: int = 3
+    outputs: int = 1
+    activation: str = "abs"
+    inputs: str = "none"
+    dropout: float = 0.0
+    warp: bool = False
+    members: int = 1
+    order: str | int = "given"
+    aggregation: str = "sum"
+    baseline: str = "none"
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise unknown("model" if name == "name" else name, getattr(self, name), choices)
+        for name in ("in_features", "hidden", "layers", "outputs", "members"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if not 0 <= self.dropout < 1 or (self.dropout and self.inputs != "standardize"):
+            raise InputError(
+                f"dropout must be at least 0 and below 1, and needs inputs='standardize'; "
+                f"it is {self.dropout} with inputs={self.inputs!r}"
+            )
+        if self.warp and self.inputs != "pictures":
+            raise InputError(f"warp needs inputs='pictures', not {self.inputs!r}")
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        entry = MODELS[self.name]
+        for name, supported in (
+            ("aggregation", entry.aggregations),
+            ("baseline", entry.baselines),
+        ):
+            value = getattr(self, name)
+            if value not in supported:
+                others = [k for k, e in MODELS.items() if value in getattr(e, f"{name}s")]
+                raise InputError(
+                    f"{self.name} does not support {name}={value!r}; "
+                    f"networks that do: {', '.join(others)}"
+                )
+        if (self.aggregation, self.baseline) != ("sum", "none"):
+            check_parts(self.activation, self.aggregation, self.baseline)
+
+    def build(self, seed: int | None = None) -> SetModel:
+        """Build the network, with initial weights drawn from the seed.
+
+        None draws from torch's global generator, as torch's own modules do.
+        """
+        with nullcontext() if seed is None else draw_from(seed):
+            members = [self._network() for _ in range(self.members)]
+        return members[0] if self.members == 1 else Ensemble(members)
+
+    def _network(self) -> SetModel:
+        model = MODELS[self.name].make(self)
+        if self.order != "given":
+            model = SortedNetwork(model, by=self.order)
+        model.inputs = INPUTS[self.inputs](self)
+        return model
+
+
+INPUTS: dict[str, Callable[[ModelSpec], nn.Module]] = {
+    "none": lambda spec: nn.Identity(),
+    "standardize": lambda spec: encoders.Standardize(spec.in_features, dropout=spec.dropout),
+    "pictures": lambda spec: encoders.ConvEncoder(spec.in_features, warp=spec.warp),
+}
+
+CHOICES: dict[str, Any] = {
+    "name": MODELS,
+    "activation": ACTIVATIONS,
+    "inputs": INPUTS,
+    "aggregation": AGGREGATIONS,
+    "baseline": BASELINES,
+}
+
+
+def build(name: str, *, seed: int | None = None, **settings: Any) -> SetModel:
+    """Build a network by name; the settings are those of `ModelSpec`.
+
+    >>> parameters(build("c-gru", in_features=64))
+    19937
+    """
+    return ModelSpec.from_dict({"name": name, **settings}).build(seed)
+
+
+def parameters(model: nn.Module) -> int:
+    """Return the number of trained parameters."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
