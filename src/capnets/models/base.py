@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -179,12 +180,20 @@ class SetModel(nn.Module, ABC):
             )
         return x
 
-    def check_labels(self, y: Tensor) -> None:
-        """Raise if the network cannot predict such labels."""
-        if self.probability and not bool(((y >= 0) & (y <= 1)).all()):
-            wrong = y[(y < 0) | (y > 1) | y.isnan()].flatten()[0]
+    def check_labels(self, y: Any, *, logits: bool = False) -> None:
+        """Raise if the network cannot predict such labels, or not with a loss on logits."""
+        if not self.probability:
+            return
+        if logits:
             raise InputError(
-                f"label {float(wrong):g} is outside [0, 1], but this network predicts "
+                "this network predicts probabilities, but the loss expects logits: "
+                "use the loss 'bernoulli'"
+            )
+        y = torch.as_tensor(y).flatten()
+        outside = y[~((y >= 0) & (y <= 1))]
+        if len(outside):
+            raise InputError(
+                f"label {float(outside[0]):g} is outside [0, 1], but this network predicts "
                 "probabilities: use another aggregation, or rescale the labels"
             )
 

@@ -21,7 +21,7 @@ from capnets.sets import Sets
 from capnets.sets.batch import Batch, Batches
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.init import begin
-from capnets.training.losses import LOSSES, Loss, mean
+from capnets.training.losses import LOGITS, LOSSES, Loss, mean
 from capnets.training.optimizer import make_optimizer
 from capnets.training.priors import Prior, check_priors
 from capnets.training.rate import find_rate
@@ -71,7 +71,8 @@ def fit(
     seed
         Draws the order of sets and instances, blanked features, and the recipe's start weights.
     loss
-        `squared`, `absolute`, `logistic` or `softmax`.
+        `squared`, `absolute`, `logistic`, `softmax`, or `bernoulli` for networks whose
+        predictions are probabilities.
     priors
         Knowledge about added values.
     checkpoint
@@ -297,14 +298,15 @@ def _prepare(model: SetModel, train: Sets, valid: Sets | None, loss: str) -> Los
         if sets.y is None:
             raise InputError(f"the {name} sets have no labels")
         sets.check_finite()
+        model.check_labels(sets.y, logits=loss in LOGITS)
         if loss == "softmax" and not np.isin(sets.y, np.arange(model.outputs)).all():
             raise InputError(
                 f"the {name} sets have labels that are no classes: with the loss 'softmax' they "
                 f"are whole numbers from 0 to {model.outputs - 1}"
             )
-        if loss == "logistic" and not ((sets.y >= 0) & (sets.y <= 1)).all():
+        if loss in ("logistic", "bernoulli") and not ((sets.y >= 0) & (sets.y <= 1)).all():
             raise InputError(
-                f"the {name} sets have labels that are no shares: with the loss 'logistic' they "
+                f"the {name} sets have labels that are no shares: with the loss {loss!r} they "
                 "are from 0 to 1"
             )
     if loss != "softmax" and train.outputs != model.outputs:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["LOSSES", "Loss", "mean"]
+__all__ = ["LOGITS", "LOSSES", "Loss", "mean"]
 
 Prediction = Float[Tensor, "sets outputs"]
 Labels = Float[Tensor, "sets labels"]
@@ -27,7 +27,8 @@ class Loss:
     level
         Labels (and the number of outputs) to the constant prediction that fits them best.
     scaled
-        Whether labels are amounts, so that their unit matters; otherwise predictions are logits.
+        Whether labels are amounts, so that their unit matters; otherwise predictions are logits or,
+        with `bernoulli`, probabilities.
     """
 
     measure: Callable[[Prediction, Labels], Float[Tensor, " sets"]]
@@ -55,6 +56,12 @@ def mean(each: Float[Tensor, " sets"], weights: Tensor | None) -> Tensor:
     return (weights * each).sum() / weights.sum().clamp_min(torch.finfo(each.dtype).tiny)
 
 
+def _cross_entropy(p: Prediction, y: Labels) -> Tensor:
+    """Return the cross-entropy of probabilities, which may be rounded to exactly 0 or 1."""
+    tiny, eps = torch.finfo(p.dtype).tiny, torch.finfo(p.dtype).eps
+    return -(y * p.clamp_min(tiny).log() + (1 - y) * torch.log1p(eps - p)).mean(1)
+
+
 def _logit(share: Tensor) -> Tensor:
     return share.clamp(1e-3, 1 - 1e-3).logit()
 
@@ -64,6 +71,9 @@ def _log_shares(y: Labels, outputs: int) -> Tensor:
     return (counts + 1.0).log() - (counts + 1.0).log().mean()
 
 
+#: Losses of predictions that are logits.
+LOGITS = ("logistic", "softmax")
+
 LOSSES: dict[str, Loss] = {
     "squared": Loss(lambda p, y: (p - y).square().mean(1), lambda y, n: y.mean(0), True),
     "absolute": Loss(lambda p, y: (p - y).abs().mean(1), lambda y, n: y.median(0).values, True),
@@ -72,6 +82,7 @@ LOSSES: dict[str, Loss] = {
         lambda y, n: _logit(y.mean(0)),
         False,
     ),
+    "bernoulli": Loss(_cross_entropy, lambda y, n: y.mean(0), False),
     "softmax": Loss(
         lambda p, y: F.cross_entropy(p, y[:, 0].long(), reduction="none"), _log_shares, False
     ),
