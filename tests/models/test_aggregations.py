@@ -9,7 +9,7 @@ import torch
 
 from capnets.errors import InputError
 from capnets.evaluate import predict
-from capnets.explain import added_values, shapley_values
+from capnets.explain import explain, shapley_values
 from capnets.models import AGGREGATIONS, CapacityNetwork, ModelSpec, build
 from capnets.models.aggregations import Any, Mean, MeanAndSum, Sum
 from capnets.nn.cells import GRUCell
@@ -231,7 +231,7 @@ class TestTraining:
         prediction = predict(model, sets)
         assert ((prediction >= 0) & (prediction <= 1)).all()
         assert ((prediction > 0.5) == sets.y).mean() > 0.95
-        values = added_values(model, sets).values
+        values = explain(model, sets).values
         assert values[sets.instances[sets.index, 0] < 0.5].max() < 0.2
 
     def test_labels_outside_the_range(self):
@@ -256,8 +256,8 @@ def test_explanations_count_from_the_baseline(name):
     sets = sets_of(drawn(6), len)
     sets = Sets(sets.instances, sets.index, np.append(sets.offsets, sets.offsets[-1]))  # one empty
     for explanation in (
-        added_values(model, sets),
-        added_values(model, sets, orders=4),
+        explain(model, sets),
+        explain(model, sets, orders=4),
         shapley_values(model, sets),
         shapley_values(model, sets, orders=8),
     ):

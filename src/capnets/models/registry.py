@@ -6,7 +6,7 @@ docs/add-a-network.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -165,8 +165,14 @@ BUILT_IN: dict[str, Entry] = {
 }
 
 
-class Registry(Mapping[str, Entry]):
-    """Built-in networks, then those of installed packages, which are imported when needed."""
+class Registry(MutableMapping[str, Entry]):
+    """Networks by name: the built-in ones, those set here, and those of installed packages.
+
+    Packages are imported when a name is not built in, or when all names are listed.
+    """
+
+    def __init__(self, entries: dict[str, Entry]) -> None:
+        self._entries = entries
 
     @cached_property
     def plug_ins(self) -> dict[str, Entry]:
@@ -179,19 +185,25 @@ class Registry(Mapping[str, Entry]):
                     f"entry point {point.name!r} of {GROUP} is {entry!r}, "
                     "but must be a capnets.models.Entry"
                 )
-            if point.name in BUILT_IN or point.name in found:
+            if point.name in self._entries or point.name in found:
                 raise InputError(f"two networks are named {point.name!r}: see {point.value}")
             found[point.name] = entry
         return found
 
     def __getitem__(self, name: str) -> Entry:
-        return BUILT_IN[name] if name in BUILT_IN else self.plug_ins[name]
+        return self._entries[name] if name in self._entries else self.plug_ins[name]
+
+    def __setitem__(self, name: str, entry: Entry) -> None:
+        self._entries[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*BUILT_IN, *self.plug_ins])
+        return iter([*self._entries, *self.plug_ins])
 
     def __len__(self) -> int:
-        return len(BUILT_IN) + len(self.plug_ins)
+        return len(self._entries) + len(self.plug_ins)
 
 
-MODELS = Registry()
+MODELS = Registry(BUILT_IN)
