@@ -154,7 +154,7 @@ def _pieces(
     return parts(), len(whole)
 
 
-def _sentences(estimator: SetRegressor | SetClassifier, table: Any) -> Any:
+def _sentences(estimator: SetEstimator, table: Any) -> Any:
     """Return the sentences of a table with a text column, one per instance; else None."""
     import pyarrow as pa
 
