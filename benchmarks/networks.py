@@ -86,7 +86,7 @@ def train(choice: dict[str, Any]) -> dict[str, Any]:
     model = build_form(name, seed=seed) if name in FORMS else build(name, seed=seed)
     how = recipe(
         "large", epochs=choice["epochs"], learning_rate=choice["rate"], start=choice["start"],
-        batch_size=choice["batch"], clip=choice["clip"], rehearse=choice["rehearse"],
+        batch_size=choice["batch"], clip=choice["clip"], replay=choice["rehearse"],
         optimizer=choice["optimizer"] or "adamw",
     )  # fmt: skip
     begun = time.process_time()

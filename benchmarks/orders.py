@@ -5,7 +5,7 @@
     python benchmarks/orders.py --table
 
 A *way* is a network and what is done about order: nothing (random orders in training), a
-consistency penalty, a fixed total order, a mean over orders, or a network that no order changes.
+consistency penalty, a fixed total order, or a network that no order changes.
 Sets are the paper's, on images as features without labels. Choices are made on validation sets;
 what stands under `test` (with --test) is for the page, once they are made. A line per training is
 appended to benchmarks/orders.jsonl, and what is there is not done again; seconds are those of the
@@ -44,7 +44,6 @@ class Way:
     model: str
     penalty: float = 0.0
     order: str | int = "given"
-    orders: int = 1
     activation: str = "abs"
 
     def build(self, seed: int) -> SetModel:
@@ -71,15 +70,13 @@ WAYS = {
     "c-deepset, consistent 10": Way("c-deepset", penalty=10.0),
     "c-gru, by first feature": Way("c-gru", order=0),
     "c-gru, by worth": Way("c-gru", order="worth"),
-    "c-gru, 4 orders": Way("c-gru", orders=4),
     "c-deepset, by first feature": Way("c-deepset", order=0),
     "c-deepset, by worth": Way("c-deepset", order="worth"),
-    "c-deepset, 4 orders": Way("c-deepset", orders=4),
 }
 STUDIES = {
     "penalty": [w for w in WAYS if "consistent" in w or w in ("c-gru", "c-deepset")],
     "construction": ["c-deepset", "deepset", "c-potential", "c-potential, signed"],
-    "policies": [w for w in WAYS if "by" in w or "orders" in w or w in ("c-gru", "c-deepset")],
+    "policies": [w for w in WAYS if "by" in w or w in ("c-gru", "c-deepset")],
     "all": list(WAYS),
 }
 
@@ -130,7 +127,7 @@ def train(choice: dict[str, Any], task: TaskSets) -> dict[str, Any]:
     """One training, judged on validation sets (and on test sets, if asked for)."""
     way, seed = WAYS[choice["way"]], choice["seed"]
     model = way.build(seed)
-    how = recipe("large", epochs=choice["epochs"], orders=way.orders)
+    how = recipe("large", epochs=choice["epochs"])
     begun = time.process_time()
     fit(model, task.train, task.valid, recipe=how, seed=seed, priors=way.priors)
     seconds = time.process_time() - begun

@@ -8,7 +8,7 @@ import torch
 from processes import SERVER
 
 #: The 50 sets of a batch are shared; the last batch of an epoch has only 8.
-SETTINGS = {"epochs": 3, "batch_size": 50, "learning_rate": 0.01, "rehearse": 2}
+SETTINGS = {"epochs": 3, "batch_size": 50, "learning_rate": 0.01, "replay": 2}
 
 
 def train(processes: int, path: Path, *, priors: bool = False) -> list[dict]:

@@ -16,7 +16,7 @@ class TestErrors:
             (["train", "US:digits", "--recipe", "papre"], "unknown recipe 'papre': did you mean"),
             (["train", "US:digits", "--activation", "ab"], "unknown activation 'ab': did you mean"),
             (["train", "US:digits", "--sets", 0], "sets must be at least 1, not 0"),
-            (["train", "US:digits", "--size", "ten"], "sizes are a number"),
+            (["train", "US:digits", "--size", "ten"], "sizes must be a number"),
             (["train", "US:digits", "--epochs", 0], "epochs must be above 0, not 0"),
             (["train", "US:digits", "--learning-rate", "fast"], "a learning rate is a number or"),
             (["train", "US:digits", "--sets", 10**12], "GB of memory are needed"),
@@ -35,12 +35,8 @@ class TestErrors:
                 "--sort: no order changes what c-potential predicts; leave it out",
             ),
             (
-                ["train", "US:digits", "-m", "deepset", "--consistent", 1, "--orders", 2],
-                "--orders, --consistent: no order changes what deepset predicts",
-            ),
-            (
-                ["train", "US:digits", "--sort", "worth", "--orders", 4],
-                "--orders: sorted instances have one order only",
+                ["train", "US:digits", "-m", "deepset", "--consistent", 1],
+                "--consistent: no order changes what deepset predicts",
             ),
             (
                 ["train", "US:digits", "--sort", "worth", "--consistent", 1],

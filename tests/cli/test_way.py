@@ -46,13 +46,13 @@ class TestWay:
         folder = tmp_path / "run"
         say(
             "train", "US:digits", "--sets", 100, "--valid-sets", 50, "--test-sets", 50,
-            "--recipe", "paper", "--epochs", 2, "--batch-size", 20, "--learning-rate", "find",
+            "--recipe", "paper", "--epochs", 2, "--batch-size", 20, "--learning-rate", 0.02,
             "--fixed-order", "--patience", 1, "--upper-bound", 9, "--prior-weight", 0.5,
             "--activation", "softplus", "--layers", 2, "--hidden", 4, "--seed", 5, "-o", folder,
         )  # fmt: skip
         config = capnets.load(folder).config
         how = config.recipe
-        assert (how.epochs, how.batch_size, how.learning_rate) == (2, 20, None)
+        assert (how.epochs, how.batch_size, how.learning_rate) == (2, 20, 0.02)
         assert (how.reshuffle, how.patience, how.schedule) == (False, 1, "constant")
         assert config.priors == ({"kind": "upper-bound", "weight": 0.5, "bound": 9.0},)
         assert (config.model.activation, config.model.layers, config.model.hidden) == (
@@ -67,10 +67,9 @@ class TestWay:
             "train", "US:digits", "--sets", 40, "--valid-sets", 20, "--test-sets", 20,
             "--epochs", 1, "--hidden", 4, "--layers", 1,
         )  # fmt: skip
-        say(*small, "--consistent", 0.5, "--orders", 3, "-o", tmp_path / "free")
+        say(*small, "--consistent", 0.5, "-o", tmp_path / "free")
         run = capnets.load(tmp_path / "free")
         assert run.config.priors == ({"kind": "consistent", "weight": 0.5},)
-        assert run.config.recipe.orders == 3
         say(*small, "--sort", "2", "-o", tmp_path / "sorted")
         run = capnets.load(tmp_path / "sorted")
         assert run.config.model.order == run.model.by == 2

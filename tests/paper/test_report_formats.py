@@ -82,7 +82,7 @@ def test_how_ours_were_trained_is_told_as_it_was_recorded(texts, name):
 
 def test_training_is_told_no_further_than_it_was_recorded(summary):
     (recipe,) = summary.recipes
-    plain = {k: v for k, v in recipe.settings.items() if k != "rehearse"}  # as it once was recorded
+    plain = {k: v for k, v in recipe.settings.items() if k != "replay"}  # as it once was recorded
     told = trained(summary), trained(replace(summary, recipes=(replace(recipe, settings=plain),)))
     assert [any("Rehearsal" in words for words in one) for one in told] == [True, False]
     labels = [section for section in summary.sections if section.name == "label-statistics"]

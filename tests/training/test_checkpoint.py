@@ -58,8 +58,8 @@ class TestResume:
         [
             ({}, HOW),
             ({"inputs": "standardize", "dropout": 0.3}, replace(HOW, weight_decay=0.01)),
-            ({}, replace(HOW, learning_rate=None, reshuffle=False)),
-            ({}, replace(HOW, rehearse=2)),
+            ({}, replace(HOW, reshuffle=False)),
+            ({}, replace(HOW, replay=2)),
             ({}, replace(HOW, optimizer="muon")),
         ],
     )

@@ -28,20 +28,19 @@ class TestSeeds:
         assert bits(trained(make, recipe=given)) == bits(trained(make, recipe=given))
         assert bits(trained(make, recipe=given)) != bits(trained(make, recipe=given, seed=1))
 
-    def test_dropout_and_the_search_for_a_rate_have_the_seed(self, make):
+    def test_dropout_has_the_seed(self, make):
         settings = {"inputs": "standardize", "dropout": 0.3}
-        recipe = replace(QUICK, learning_rate=None)
         torch.manual_seed(1)
-        one = trained(make, recipe=recipe, **settings)
+        one = trained(make, **settings)
         torch.manual_seed(2)
-        assert bits(one) == bits(trained(make, recipe=recipe, **settings))
-        assert bits(one) != bits(trained(make, recipe=recipe, seed=3, **settings))
+        assert bits(one) == bits(trained(make, **settings))
+        assert bits(one) != bits(trained(make, seed=3, **settings))
 
     def test_numbers_of_others_are_left_alone(self, make):
         torch.manual_seed(5)
         expected = torch.rand(3)
         torch.manual_seed(5)
-        trained(make, recipe=replace(QUICK, learning_rate=None))
+        trained(make)
         assert torch.equal(torch.rand(3), expected)
 
     def test_more_epochs_begin_alike_under_a_constant_rate(self, make):

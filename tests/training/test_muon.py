@@ -8,7 +8,7 @@ from capnets.models import MODELS, build
 from capnets.nn.kernels import by_operations
 from capnets.training.muon import Muon, maps, orthogonal
 from capnets.training.optimizer import make_optimizer
-from capnets.training.recipe import RECIPES
+from capnets.training.recipe import recipe
 
 
 def singular(x):
@@ -145,7 +145,7 @@ def test_every_network_learns(name):
     """Forty steps on one batch lower its error."""
     torch.manual_seed(0)
     model = build(name, in_features=6, hidden=8, layers=1, seed=0)
-    optimizer = make_optimizer(model, RECIPES["muon"], rate=1e-2)
+    optimizer = make_optimizer(model, recipe("muon", learning_rate=1e-2))
     x = torch.randn(64, 5, 6)
     y = x[:, :, :1].abs().sum(1)
     errors = []

@@ -118,8 +118,8 @@ def train(
         int | None, typer.Option(help="Sets per step.", show_default="the recipe's")
     ] = None,
     learning_rate: Annotated[
-        str | None,
-        typer.Option(help="A number, or find: look for a good one.", show_default="the recipe's"),
+        float | None,
+        typer.Option(help="Highest learning rate of the schedule.", show_default="the recipe's"),
     ] = None,
     patience: Annotated[
         int | None, typer.Option(help="Stop after so many epochs without a gain.")
@@ -127,10 +127,6 @@ def train(
     fixed_order: Annotated[
         bool, typer.Option("--fixed-order", help="Do not reorder instances every epoch.")
     ] = False,
-    orders: Annotated[
-        int | None,
-        typer.Option(min=1, help="Orders in which every set is read at each step, averaged."),
-    ] = None,
     sort: Annotated[
         str | None,
         typer.Option(
@@ -164,11 +160,11 @@ def train(
 
     torch.set_num_threads(threads)
     keep_freed()
-    changes: dict[str, Any] = {"batch_size": batch_size, "patience": patience, "orders": orders}
+    changes: dict[str, Any] = {
+        "batch_size": batch_size, "patience": patience, "learning_rate": learning_rate,
+    }  # fmt: skip
     changes = {name: value for name, value in changes.items() if value is not None}
-    if learning_rate is not None:  # None in a recipe: look for one
-        changes["learning_rate"] = None if learning_rate == "find" else _number(learning_rate)
-    _check_orders(model, sort=sort, orders=orders, consistent=consistent)
+    _check_orders(model, sort=sort, consistent=consistent)
     priors = _priors(upper_bound, prior_weight, consistent)
     order = int(sort) if sort is not None and sort.isdigit() else sort
     if is_file(source):
@@ -222,15 +218,12 @@ def train(
     train_images(source, drawing=drawing, **told)
 
 
-def _check_orders(
-    model: str, *, sort: str | None, orders: int | None, consistent: float | None
-) -> None:
+def _check_orders(model: str, *, sort: str | None, consistent: float | None) -> None:
     """Refuse what would be done about the order of instances where no order matters."""
     from capnets.models import build
 
     asked = {
         "--sort": sort is not None,
-        "--orders": (orders or 1) > 1,
         "--consistent": consistent is not None,
     }
     given = [name for name, is_given in asked.items() if is_given]
@@ -256,13 +249,6 @@ def _priors(
     if consistent is not None:
         priors.append(Consistent(weight=consistent))
     return priors
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"a learning rate is a number or 'find', not {text!r}") from None
 
 
 def add_to(app: typer.Typer) -> None:

@@ -82,8 +82,6 @@ def file_recipe(name: str | None, changes: dict[str, Any], *, fixed_order: bool)
     if fixed_order:
         changes = {**changes, "reshuffle": False}
         told["orders"] = 1
-    if "orders" in changes:  # what was trained as a mean over orders is used as one
-        told["orders"] = changes["orders"]
     if "patience" in changes:
         told["early_stopping"] = True
     told["recipe"] = (changes or None) if name is None else replace(recipe(name), **changes)

@@ -171,15 +171,8 @@ def _recipe(problem: Problem, options: Options, preset: Preset) -> Recipe:
         found = find_recipe(chosen) if isinstance(chosen, str) else chosen
     if options.epochs is not None:
         found = replace(found, epochs=options.epochs)
-    if not problem.order:
-        return found
-    if found.orders > 1:
-        raise InputError(
-            f"instances cannot be read in the order of {problem.order!r} "
-            f"and in {found.orders} orders at each step; leave one of the two out"
-        )
     # Where order has a meaning, instances are read in it during training too.
-    return replace(found, reshuffle=False)
+    return replace(found, reshuffle=False) if problem.order else found
 
 
 def _orders(problem: Problem, options: Options, preset: Preset) -> int:

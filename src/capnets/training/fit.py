@@ -18,15 +18,14 @@ from capnets.models.base import SetModel
 from capnets.nn import masked
 from capnets.nn.random import draw_from, draws_elsewhere
 from capnets.sets import Sets
-from capnets.sets.batch import Batch, Batches
+from capnets.sets.batch import Batches
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.init import begin
 from capnets.training.losses import LOGITS, LOSSES, Loss, mean
 from capnets.training.optimizer import make_optimizer
 from capnets.training.priors import Prior, check_priors
-from capnets.training.rate import find_rate
 from capnets.training.recipe import Recipe
-from capnets.training.replay import Rehearsal
+from capnets.training.replay import Replay
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -103,18 +102,17 @@ def fit(
         "priors": [prior.to_dict() for prior in priors],
         "contents": _digest(train), "validation": None if valid is None else _digest(valid),
     }  # fmt: skip
-    rehearsal = Rehearsal(len(train), recipe.rehearse)
+    replay = Replay(len(train), recipe.replay)
     saved = _saved(model, checkpoint, about)
     if saved is None:
         begin(model, data, recipe, task, seed=seed)
-        highest = recipe.learning_rate or find_rate(model, data, task, recipe, seed=seed)
         history: History = []
         best = _weights(model)
     else:
-        highest, history, best = saved.about["highest"], saved.history, saved.best
-        rehearsal.errors = saved.errors
+        history, best = saved.history, saved.best
+        replay.losses = saved.errors
 
-    optimizer = make_optimizer(model, recipe, rate=highest)
+    optimizer = make_optimizer(model, recipe)
     if saved is not None:
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": saved.optimizer["state"], "param_groups": groups})
@@ -128,7 +126,7 @@ def fit(
         began = time.perf_counter()
         network.train()
         total = torch.zeros((), device=fabric.device)
-        again = rehearsal.again()
+        again = replay.next_epoch()
         steps = -(-((len(train) + len(again)) // fabric.world_size) // share)
         batches = data.epoch(
             size=share,
@@ -138,7 +136,6 @@ def fit(
             share=(fabric.global_rank, fabric.world_size),
             again=again,
         )
-        orders = _generator(seed, epoch, fabric.global_rank, 0)
         dropout = _generator(seed, epoch, 2 + fabric.global_rank)
         with draw_from(dropout, redirect=redirect):
             for number, batch in enumerate(batches):
@@ -146,11 +143,8 @@ def fit(
                 # Where some sets are read again, steps are shorter, so that an epoch is an epoch.
                 step = epoch * steps_per_epoch + number * steps_per_epoch / steps
                 for group in optimizer.param_groups:
-                    group["lr"] = recipe.rate(
-                        step, recipe.epochs * steps_per_epoch, highest=highest
-                    )
-                x, mask = _readings(batch, recipe.orders, orders)
-                x = x.to(model.unit.dtype)
+                    group["lr"] = recipe.rate(step, recipe.epochs * steps_per_epoch)
+                x, mask = batch.x.to(model.unit.dtype), batch.mask
                 if priors:
                     values = network.added_values(x, mask)
                     prediction = values.sum(1) + model.baseline
@@ -158,15 +152,13 @@ def fit(
                     prediction = network(x, mask)
                 else:
                     prediction = masked.in_groups(network, x, mask)
-                if recipe.orders > 1:
-                    prediction = prediction.unflatten(0, (recipe.orders, -1)).mean(0)
                 assert batch.y is not None
                 each = task.each(prediction, batch.y, unit=model.unit)
-                rehearsal.note(batch.set_index, each, batch.weights)
+                replay.record(batch.set_index, each, batch.weights)
                 objective = mean(each, batch.weights)
                 total += objective.detach()
                 for prior in priors:
-                    objective = objective + prior.penalty(model, batch, values[: len(batch.x)])
+                    objective = objective + prior.penalty(model, batch, values)
                 optimizer.zero_grad()
                 fabric.backward(objective)
                 if recipe.clip is not None:
@@ -175,9 +167,9 @@ def fit(
                     )
                 optimizer.step()
         if fabric.world_size > 1:
-            mine = rehearsal.errors.to(fabric.device)
+            mine = replay.losses.to(fabric.device)
             everyone: Any = fabric.all_reduce(mine, reduce_op="max")
-            rehearsal.errors.copy_(everyone)
+            replay.losses.copy_(everyone)
         together: Any = fabric.all_reduce(total, reduce_op="mean")
         line = {
             "epoch": epoch + 1,
@@ -190,15 +182,14 @@ def fit(
             model.load_state_dict(best)
             raise Diverged(
                 f"training diverged in epoch {epoch + 1} (loss {line['train']:g}); "
-                f"try a learning rate below {highest:g}, or gradient clipping"
+                f"try a learning rate below {recipe.learning_rate:g}, or gradient clipping"
             )
         history.append(line)
         if valid is None or line["valid"] <= min(h["valid"] for h in history):
             best = _weights(model)
         if checkpoint is not None and fabric.is_global_zero:
-            about["highest"] = highest
             now, memory = _weights(model), optimizer.state_dict()
-            Checkpoint(now, best, memory, rehearsal.errors, history, about).write(checkpoint)
+            Checkpoint(now, best, memory, replay.losses, history, about).write(checkpoint)
         if progress is not None and fabric.is_global_zero:
             progress(line)
     model.load_state_dict(best)
@@ -235,17 +226,6 @@ def make_fabric(devices: int = 1) -> Fabric:
         strategy="ddp" if devices > 1 else "auto",
         precision="bf16-mixed" if torch.cuda.is_available() else "32-true",
     )
-
-
-def _readings(
-    batch: Batch, orders: int, generator: torch.Generator
-) -> tuple[Tensor, Tensor | None]:
-    """The sets as they are, then once more for every further order, with their masks."""
-    if orders == 1:
-        return batch.x, batch.mask
-    others = [batch.shuffled(generator).x for _ in range(orders - 1)]
-    mask = None if batch.mask is None else batch.mask.repeat(orders, 1)
-    return torch.cat([batch.x, *others]), mask
 
 
 def _generator(*words: int) -> torch.Generator:

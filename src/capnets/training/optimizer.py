@@ -1,4 +1,4 @@
-"""What changes weights, as a recipe names it."""
+"""Build the optimizer named by a recipe."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from capnets.training.recipe import Recipe
 __all__ = ["make_optimizer"]
 
 
-def make_optimizer(model: nn.Module, recipe: Recipe, *, rate: float) -> torch.optim.Optimizer:
-    """The optimiser of a recipe for all parameters of a network."""
+def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """Return the optimizer of a recipe over all parameters of a network."""
+    rate = recipe.learning_rate
     if recipe.optimizer == "muon":
         return Muon(model, lr=rate, weight_decay=recipe.weight_decay)
     return AdamW(model.parameters(), lr=rate, weight_decay=recipe.weight_decay)

@@ -1,13 +1,11 @@
-"""Rehearsal: the sets that a network gets far more wrong than others are read more often.
+"""Replay hard sets: repeat sets with outlier losses in the next epoch.
 
-Late in training a few instances that it takes for something else can make most of the error: some
-forty of 60,000 images were behind nine tenths of it. Each is met seldom, among many sets that have
-nothing left to teach. So sets whose error was many times the mean error when they were last read
-are read some times more in the next epoch. Where errors are spread over all sets, as they are at
-first and where classes are hard to tell apart, there are hardly any such sets.
+Late in training a handful of misread instances can dominate the loss: 40 of 60,000 images caused
+90 % of it. Each of them appears in few sets, so ordinary epochs rarely revisit it. Replay repeats
+every set whose last loss exceeded `threshold` times the mean loss.
 
-This weighs large errors more than the loss does. Where labels are exact both have the same best
-network; where they are noisy a network would learn the noise first.
+Replay up-weights large errors. With exact labels this does not move the optimum; with noisy labels
+the network fits the noise first, so it is off by default outside the set tasks.
 """
 
 from __future__ import annotations
@@ -17,41 +15,40 @@ from torch import Tensor
 
 from capnets.sets import Array
 
-__all__ = ["Rehearsal"]
+__all__ = ["Replay"]
 
-#: So often such a set is read once more in an epoch.
-TIMES = 5
-#: At most this share of the sets is rehearsed, those with the largest errors.
-MOST = 0.01
+#: Number of times a hard set is repeated per epoch.
+REPEATS = 5
+#: Upper bound on the share of sets that are replayed, largest losses first.
+MAX_SHARE = 0.01
 
 
-class Rehearsal:
-    """Remembers the errors of an epoch and says what to read again in the next.
+class Replay:
+    """Track per-set losses and select the sets to repeat.
 
     Parameters
     ----------
-    sets
-        How many there are.
-    above
-        So many times the mean error is far more wrong than others; None: nothing is rehearsed.
+    n_sets
+        Number of training sets.
+    threshold
+        Repeat sets whose loss exceeds `threshold` times the mean. None disables replay.
     """
 
-    def __init__(self, sets: int, above: float | None) -> None:
-        self.above = above
-        self.errors = torch.zeros(0 if above is None else sets)
+    def __init__(self, n_sets: int, threshold: float | None) -> None:
+        self.threshold = threshold
+        self.losses = torch.zeros(0 if threshold is None else n_sets)
 
-    def note(self, chosen: Array, errors: Tensor, weights: Tensor | None = None) -> None:
-        """Remember the errors of some sets, as they are read; a set counts by its weight."""
-        if self.above is not None:
-            errors = errors if weights is None else weights * errors
-            self.errors[torch.from_numpy(chosen)] = errors.detach().to(self.errors)
+    def record(self, set_index: Array, losses: Tensor, weights: Tensor | None = None) -> None:
+        """Store the losses of a batch, scaled by the set weights if given."""
+        if self.threshold is not None:
+            losses = losses if weights is None else weights * losses
+            self.losses[torch.from_numpy(set_index)] = losses.detach().to(self.losses)
 
-    def again(self) -> Array:
-        """The sets to be read again, each as often as it will be; the errors are forgotten."""
-        if self.above is None:
-            return self.errors.long().numpy()
-        most = round(MOST * len(self.errors))
-        largest, sets = self.errors.topk(most)
-        far = sets[largest > self.above * self.errors.mean()]
-        self.errors.zero_()
-        return far.repeat(TIMES).numpy()
+    def next_epoch(self) -> Array:
+        """Return the indices to repeat and reset the stored losses."""
+        if self.threshold is None:
+            return self.losses.long().numpy()
+        largest, sets = self.losses.topk(round(MAX_SHARE * len(self.losses)))
+        hard = sets[largest > self.threshold * self.losses.mean()]
+        self.losses.zero_()
+        return hard.repeat(REPEATS).numpy()

@@ -67,7 +67,7 @@ def _settings(settings: Mapping[str, Any]) -> str:
 
 def _rehearsal(summary: Summary) -> list[str]:
     # What a recipe did not have when it was recorded is not there.
-    above = filter(None, (recipe.settings.get("rehearse") for recipe in summary.recipes))
+    above = filter(None, (recipe.settings.get("replay") for recipe in summary.recipes))
     times = " or ".join(dict.fromkeys(f"{number:g}" for number in above))
     if not times:
         return []
