@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["InputError", "unknown"]
+__all__ = ["DataWarning", "InputError", "LeakageWarning", "unknown"]
 
 
 class InputError(ValueError):
     """Something given to capnets is wrong; the message is meant to be read by whoever gave it."""
+
+
+class DataWarning(UserWarning):
+    """Data can be read, but probably not as intended."""
+
+
+class LeakageWarning(DataWarning):
+    """A feature gives away the label."""
 
 
 def unknown(kind: str, name: object, choices: Iterable[str], *, listed: str = "") -> InputError:

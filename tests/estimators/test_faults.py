@@ -25,7 +25,7 @@ from ragged import QUICK, amounts, classes, frame_of, ragged
         (lambda X, y: (X, y[:-1]), "59 entries"),
         (lambda X, y: (X, None), "y is missing"),
         (lambda X, y: (7, y), "X is a int"),
-        (lambda X, y: (frame_of(X, y), y), "name its set column"),
+        (lambda X, y: (frame_of(X, y), y), r'pass its set column.*set="basket", target="worth"'),
         (lambda X, y: (dict(enumerate(X)), y), r"X is a dict.*list\(X.values\(\)\)"),
         (lambda X, y: ([*X[:-1], [[1, 2, 3], [4]]], y), "set 59 is a list that is no array"),
         (lambda X, y: ("nothing.parquet", None), "nothing.parquet: there is no such file"),

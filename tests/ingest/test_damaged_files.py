@@ -1,16 +1,19 @@
 """Damaged files raise an error that names the file; they never end the process."""
 
+import io
 import json
 import multiprocessing
 import resource
 import signal
+import zipfile
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from capnets import memory
 from capnets.errors import InputError
-from capnets.ingest import Columns, read_table
+from capnets.ingest import Columns, read_npz, read_table
 from ingest.written import write
 
 COLUMNS = Columns(set="basket", target="worth", categories=("colour", "kind", "basket2"))
@@ -37,7 +40,7 @@ def read_all(path, contents, log):
         for content in contents:
             path.write_bytes(content)
             try:
-                read_table(path, COLUMNS)
+                read_npz(path) if path.suffix == ".npz" else read_table(path, COLUMNS)
                 outcome = "read"
             except InputError as error:
                 outcome = "refused" if str(path) in str(error) else f"without its name: {error}"
@@ -46,7 +49,7 @@ def read_all(path, contents, log):
             print(outcome, file=lines)
 
 
-@pytest.mark.parametrize("suffix", [".feather", ".arrow", ".parquet", ".tsv"])
+@pytest.mark.parametrize("suffix", [".feather", ".arrow", ".parquet", ".tsv", ".npz"])
 def test_no_mutant_crashes_or_raises_anything_else(frame, tmp_path, suffix):
     frame["basket2"] = frame["basket"].astype("category")
     path = write(frame, tmp_path / f"t{suffix}")
@@ -95,3 +98,76 @@ def test_the_index_of_a_stored_frame_is_no_feature(frame, tmp_path):
     )
     table = read_table(tmp_path / "t.feather", Columns(set="basket", target="worth"))
     assert table.schema.feature_names == ("x1",)
+
+
+def npy(shape, descr="<f4", version=b"\x01\x00", order="False"):
+    about = f"{{'descr': {descr!r}, 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + version + len(about).to_bytes(2, "little") + about
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        (npy("(1000000, 4000000)"), "bytes, but .* are stored"),  # 14 TiB
+        (npy("(-1, 3)"), "damaged"),
+        (npy("()"), "instances x features"),
+        (npy("(2, 3"), "cannot be read"),
+        (npy("(2L, 3L"), "cannot be read"),
+        (npy("(2, 3)", descr="|O"), "cannot be read as npz: Object"),
+        (npy("(2, 3)", version=b"\x07\x00"), "has the format"),
+        (npy("(2, 3)")[:20], "cannot be read"),
+        (b"", "cannot be read"),
+    ],
+)
+def test_npz_with_headers_that_lie(tmp_path, header, words):
+    path = tmp_path / "t.npz"
+    data = b"" if "4000000" in str(header) else bytes(24 if b"2, 3" in header else 4)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", header + data)
+        for name, values in (("offsets", [0, 1, 2]), ("y", [1.0, 2.0])):
+            content = io.BytesIO()
+            np.save(content, np.array(values))
+            archive.writestr(f"{name}.npy", content.getvalue())
+    with pytest.raises(InputError, match=words) as caught:
+        read_npz(path)
+    assert str(path) in str(caught.value)
+
+
+def test_npz_that_would_fill_the_memory_when_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda: 2.0**28)
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, X=np.zeros((2**21, 40), np.float32), offsets=[0, 2**21], y=[1.0])
+    assert path.stat().st_size < 2**20
+    with pytest.raises(InputError, match=r"t\.npz.*GB of memory are needed"):
+        read_npz(path)
+
+
+@pytest.mark.parametrize("place", ["method", "encrypted", "version"])
+def test_npz_of_unknown_zip_features(tmp_path, place):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=np.ones((2, 3)), offsets=[0, 1, 2], y=[1.0, 2.0])
+    content = bytearray(path.read_bytes())
+    for mark, where in ((b"PK\x03\x04", 4), (b"PK\x01\x02", 6)):
+        start = content.find(mark)
+        while start >= 0:
+            at = start + where + {"version": 0, "encrypted": 2, "method": 4}[place]
+            content[at] = 1 if place == "encrypted" else 99
+            start = content.find(mark, start + 4)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"t\.npz cannot be read as npz"):
+        read_npz(path)
+
+
+def test_a_npy_file_called_npz(tmp_path):
+    np.save(tmp_path / "t.npy", np.ones((2, 3)))
+    (tmp_path / "t.npy").rename(tmp_path / "t.npz")
+    with pytest.raises(InputError, match=r"t\.npz cannot be read as npz"):
+        read_npz(tmp_path / "t.npz")
+
+
+@pytest.mark.parametrize("name", ["ids", "feature_names"])
+def test_npz_names_without_an_axis(tmp_path, name):
+    parts = {"X": np.ones((2, 3)), "offsets": [0, 1, 2], "y": [1.0, 2.0]}
+    np.savez(tmp_path / "t.npz", **parts, **{name: np.array("a")})
+    with pytest.raises(InputError, match=rf"t\.npz: {name} holds"):
+        read_npz(tmp_path / "t.npz")

@@ -104,8 +104,8 @@ def read(
     elif _is_table(X):
         if columns is None:
             raise InputError(
-                "X is a table with one row per instance: name its set column when the estimator is "
-                "made, columns='basket' or columns=Columns(set='basket', target=…, …)"
+                "X is a table with one row per instance: pass its set column and its target, e.g. "
+                'SetRegressor(columns=Columns(set="basket", target="worth"))'
             )
         if isinstance(columns, str):
             columns = Columns(set=columns)

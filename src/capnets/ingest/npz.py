@@ -1,23 +1,38 @@
-"""Sets from an .npz file: X (instances x features), offsets, y."""
+"""Read sets from an .npz file: X (instances x features), offsets, y."""
 
 from __future__ import annotations
 
+import lzma
+import math
+import struct
+import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
+from numpy.lib import format as npy
 
 from capnets.errors import InputError
+from capnets.ingest.sources import reading
+from capnets.memory import check_memory
 from capnets.sets import Array, Sets, validation
 
 __all__ = ["npz_classes", "read_npz"]
+
+#: Errors that numpy and zipfile raise for damaged archives.
+DAMAGE = (
+    EOFError, RuntimeError, TypeError, KeyError, IndexError, AttributeError, struct.error,
+    zlib.error, lzma.LZMAError, zipfile.BadZipFile, tokenize.TokenError,
+)  # fmt: skip
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = None) -> Sets:
     """Read `X`, `offsets` (set k is X[offsets[k]:offsets[k + 1]]) and, if wanted, `y` or `Y`.
 
-    Labels that are text become numbers, those of `npz_classes`. `feature_names` and `ids` are taken
-    too where they are there. Nothing in the file is executed. `learning` as in `Sets.from_arrays`.
+    Text labels become the numbers of their classes, see `npz_classes`. `feature_names` and `ids`
+    are read if present. Nothing in the file is executed. `learning` as in `Sets.from_arrays`.
     """
     path = Path(path)
     wanted = ("X", "offsets", "ids", "feature_names")
@@ -31,10 +46,18 @@ def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = N
             f"{path} has no {' and no '.join(missing)}; X (instances x features), "
             "offsets (sets + 1) and y (one label per set) are needed"
         )
-    X, offsets = arrays["X"], arrays["offsets"]
-    if X.dtype.kind not in "fiub":
-        raise InputError(f"{path}: X holds {X.dtype} where numbers belong")
-    names = arrays.get("feature_names")
+    X, offsets, names = arrays["X"], arrays["offsets"], arrays.get("feature_names")
+    if X.dtype.kind not in "fiub" or X.ndim < 2:
+        raise InputError(
+            f"{path}: X holds {X.dtype} of shape {X.shape} where numbers belong, "
+            "instances x features"
+        )
+    for name in ("ids", "feature_names"):
+        if name in arrays and (arrays[name].ndim != 1 or arrays[name].dtype.kind not in "USfiub"):
+            raise InputError(
+                f"{path}: {name} holds {arrays[name].dtype} of shape {arrays[name].shape}; "
+                "expected a list of names"
+            )
     try:
         sets = Sets(
             validation.numbers(X, "X"),
@@ -49,26 +72,39 @@ def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = N
         sets.check_finite()
         if labels if learning is None else learning:
             validation.check_digits(sets, [X])
-    except (InputError, ValueError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: {error}") from error
     return sets
 
 
 def npz_classes(path: str | Path) -> tuple[str, ...] | None:
-    """The classes that the labels of a file name, sorted; None where labels are numbers."""
+    """Return the classes that the labels of a file name, sorted; None if labels are numbers."""
     arrays = _arrays(Path(path), ("y", "Y"))
     y = arrays.get("y", arrays.get("Y"))
     return None if y is None or y.dtype.kind != "U" else tuple(np.unique(y).tolist())
 
 
 def _arrays(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files if name in names}
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read as npz: {str(error).splitlines()[0]}") from error
+    with reading(str(path), "npz", also=DAMAGE), zipfile.ZipFile(path) as archive:
+        entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        return {name: _array(archive, entries[name]) for name in names if name in entries}
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
+    """Read one array after comparing its claimed size with what the archive holds."""
+    with archive.open(entry) as file:
+        version = npy.read_magic(file)
+        if version not in HEADERS:
+            raise InputError(f"{archive.filename}: {entry.filename} has the format {version}")
+        shape, _, dtype = HEADERS[version](file)
+        claimed, stored = math.prod(shape) * dtype.itemsize, entry.file_size - file.tell()
+    what = f"{archive.filename}: {entry.filename} of shape {shape} and type {dtype}"
+    if not dtype.hasobject and (claimed != stored or min(shape, default=0) < 0):
+        raise InputError(f"{what} needs {claimed:,} bytes, but {stored:,} are stored: damaged")
+    check_memory(claimed, what=what, advice="split the file, or use Parquet, which is streamed")
+    with archive.open(entry) as file:
+        array: Array = npy.read_array(file, allow_pickle=False)
+    return array
 
 
 def _numbers(y: Array) -> Array:

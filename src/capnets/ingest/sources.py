@@ -90,7 +90,7 @@ class Source(ABC):
 
 
 @contextmanager
-def reading(name: str, kind: str = "") -> Iterator[None]:
+def reading(name: str, kind: str = "", *, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Turn the errors of libraries that read a damaged file into an `InputError` with its name."""
     import pyarrow as pa
 
@@ -105,7 +105,7 @@ def reading(name: str, kind: str = "") -> Iterator[None]:
             f"{name} cannot be read: it claims to hold more than fits into memory; "
             "it may be damaged. Write it again, or read it on a larger machine."
         ) from error
-    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+    except (OSError, ValueError, OverflowError, pa.ArrowException, *also) as error:
         kind = kind and f" as {kind}"
         raise InputError(f"{name} cannot be read{kind}: {_first_line(error)}") from error
 

@@ -1,0 +1,131 @@
+"""Detect features that give away the label.
+
+A label column that stays among the features makes every score perfect and every prediction useless.
+A feature can only be such a copy if it is constant within each set, so columns drop out quickly and
+the check costs little.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from capnets.errors import InputError, LeakageWarning
+from capnets.sets import Array, Sets
+
+__all__ = ["check_leakage"]
+
+#: Fewer sets than this agree by chance.
+MIN_SETS = 10
+#: Fewer distinct labels than this may be reproduced by an honest feature, such as a sex or a site.
+MIN_LABELS = 5
+#: Relative residual below which two float32 columns are multiples of each other.
+TOLERANCE = 1e-5
+#: Sets that are compared at once.
+CHUNK = 4096
+
+
+def check_leakage(
+    sets: Sets, columns: Sequence[str] | None = None, *, label: str | None = None
+) -> None:
+    """Refuse features that copy a label and warn of those that determine it one to one.
+
+    A feature that equals a label up to scale and offset raises an error if there are at least
+    `MIN_SETS` sets and `MIN_LABELS` distinct labels. A `LeakageWarning` names features that are
+    monotone in the label, features that determine a repeated label one to one, and copies of
+    labels with fewer distinct values, which an honest feature may equal.
+
+    Parameters
+    ----------
+    sets
+        The training sets with their labels.
+    columns
+        The table column of each feature; the indicators of a category share one. By default the
+        feature names.
+    label
+        Name of the label, if it has one. A copy with this name is refused however few sets exist.
+    """
+    if sets.y is None or len(sets) < 2:
+        return
+    constant, values = _set_values(sets)
+    names = columns or sets.feature_names or [f"feature {k}" for k in range(len(constant))]
+    if len(names) != len(constant):  # features with several axes, such as images
+        return
+    labels = np.asarray(sets.y, dtype=np.float64).reshape(len(sets), -1)
+    single = bool((sets.sizes == 1).all())
+    for name in dict.fromkeys(names):
+        places = [k for k, n in enumerate(names) if n == name]
+        if not constant[places].all():
+            continue
+        feature = _codes(values[:, places])
+        for y in labels.T:
+            _judge(name, feature, y, named=name == label, single=single)
+
+
+def _judge(name: str, feature: Array, y: Array, *, named: bool, single: bool) -> None:
+    found, count = len(np.unique(y)), len(y)
+    if found < 2 or len(np.unique(feature)) < 2:
+        return
+    fit = _affine(feature, y)
+    if fit is not None and (named or (count >= MIN_SETS and found >= MIN_LABELS and not single)):
+        raise InputError(
+            f"feature {name!r} is a copy of the label ({fit}): a network would learn nothing else. "
+            f"Name it as the target, Columns(set=…, target={name!r}), or leave it out of the "
+            "features."
+        )
+    pairs = len(np.unique(np.stack([feature, y]), axis=1).T)
+    one_to_one = pairs == found == len(np.unique(feature))
+    if count >= MIN_SETS and one_to_one and (count >= 3 * found or _monotone(feature, y)):
+        warnings.warn(
+            f"feature {name!r} determines the label of every training set one to one"
+            f"{f' ({fit})' if fit else ''}. If it is the label in another form, leave it out of "
+            "the features: predictions would only repeat it.",
+            LeakageWarning,
+            stacklevel=4,
+        )
+
+
+def _set_values(sets: Sets) -> tuple[Array, Array]:
+    """Return which features are constant within every set, and the features of first instances."""
+    instances = sets.instances.reshape(len(sets.instances), -1)
+    constant = np.ones(instances.shape[1], dtype=bool)
+    for start in range(0, len(sets), CHUNK):
+        part = sets[start : start + CHUNK]
+        firsts = np.repeat(part.index[part.offsets[:-1]], part.sizes)
+        kept = np.flatnonzero(constant)
+        if not len(kept):
+            break
+        same = instances[np.ix_(part.index, kept)] == instances[np.ix_(firsts, kept)]
+        constant[kept] = same.all(axis=0)
+    values = np.zeros((len(sets), len(constant)))
+    values[:, constant] = instances[np.ix_(sets.index[sets.offsets[:-1]], np.flatnonzero(constant))]
+    return constant, values
+
+
+def _codes(values: Array) -> Array:
+    """Return one number per set: the feature itself, or the number of its category."""
+    if values.shape[1] == 1:
+        return values[:, 0]
+    return np.where(values.any(axis=1), values.argmax(axis=1), -1).astype(np.float64)
+
+
+def _affine(feature: Array, y: Array) -> str | None:
+    """Return the label as a multiple of the feature plus an offset, or None if it is not one."""
+    low, high = int(np.argmin(feature)), int(np.argmax(feature))
+    scale = (y[high] - y[low]) / (feature[high] - feature[low])
+    residual = np.abs(y - (y[low] + scale * (feature - feature[low]))).max()
+    rounding = np.finfo(np.float32).eps * max(np.abs(y).max(), np.abs(scale * feature).max())
+    if scale == 0 or residual > TOLERANCE * (y.max() - y.min()) + 4 * rounding:
+        return None
+    offset = y[low] - scale * feature[low]
+    if abs(scale - 1) < TOLERANCE and abs(offset) <= TOLERANCE * np.abs(y).max():
+        return "the same numbers"
+    return f"label = {scale:.4g} * feature {'-' if offset < 0 else '+'} {abs(offset):.4g}"
+
+
+def _monotone(feature: Array, y: Array) -> bool:
+    """Return whether the label strictly rises or falls with the feature."""
+    steps = np.diff(y[np.argsort(feature, kind="stable")])
+    return len(np.unique(y)) >= MIN_SETS and bool((steps >= 0).all() or (steps <= 0).all())

@@ -1,0 +1,94 @@
+"""Features that copy the label are refused; those that determine it are warned of; others pass."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from capnets.errors import InputError, LeakageWarning
+from capnets.estimators import SetClassifier, SetRegressor
+from capnets.ingest import Columns, read_table
+from capnets.ingest.leakage import check_leakage
+from ragged import QUICK
+
+LABELS = np.random.default_rng(0).normal(size=30).astype(np.float32) * 3 + 20
+
+
+def sets_of(per_set, y, *, size=3, name="copy", **options):
+    """Sets with two random features and one that has the given value in all instances of a set."""
+    generator = np.random.default_rng(1)
+    rows = np.repeat(np.arange(len(y)), size)
+    frame = pd.DataFrame({"set": rows, "a": generator.normal(size=len(rows)), "y": y[rows]})
+    frame["b"], frame[name] = generator.integers(0, 3, len(rows)), np.asarray(per_set)[rows]
+    return read_table(
+        frame, Columns(set="set", target="y", **options), classify=y.dtype.kind == "i"
+    )
+
+
+def check(table, **options):
+    check_leakage(table.sets, table.schema.feature_columns, **options)
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1, 0), (-1, 0), (1.8, 32), (1e-6, 0), (1, 1e4)])
+def test_affine_copies_are_refused_by_name(scale, offset):
+    with pytest.raises(InputError, match="'copy' is a copy of the label"):
+        check(sets_of(scale * LABELS.astype(float) + offset, LABELS))
+
+
+def test_copies_of_one_of_several_targets_are_refused():
+    table = sets_of(LABELS, LABELS)
+    y = np.stack([np.arange(30) % 7, LABELS], axis=1)
+    with pytest.raises(InputError, match="'copy' is a copy"):
+        check_leakage(replace(table.sets, y=y), table.schema.feature_columns)
+
+
+def test_other_forms_of_the_label_are_warned_of():
+    with pytest.warns(LeakageWarning, match="'copy' determines the label"):
+        check(sets_of(np.exp(LABELS / 9), LABELS))
+    kinds = np.arange(30) % 3
+    with pytest.warns(LeakageWarning, match="'copy' determines the label"):
+        check(sets_of(np.array([7, 1, 4])[kinds], kinds))
+    with pytest.warns(LeakageWarning, match="'copy' determines the label"):
+        check(sets_of(np.array(["x", "z", "y"])[kinds], kinds, categories="copy"))
+    with pytest.warns(LeakageWarning, match="'copy' determines the label"):
+        check(sets_of(kinds % 2, kinds % 2))
+
+
+@pytest.mark.parametrize(
+    "per_set",
+    [
+        LABELS + np.random.default_rng(2).normal(size=30),  # predicts, but is not the label
+        np.random.default_rng(3).permutation(30),  # unique to a set, as the label is
+        np.zeros(30),
+        np.arange(30) % 2,
+    ],
+)
+def test_honest_features_pass(per_set):
+    check(sets_of(per_set, LABELS))
+
+
+def test_few_sets_or_sets_of_one_instance_are_not_refused():
+    check(sets_of(LABELS[:6], LABELS[:6]))
+    with pytest.warns(LeakageWarning):
+        check(sets_of(LABELS, LABELS, size=1))
+
+
+def test_a_feature_that_varies_within_a_set_passes():
+    table = sets_of(LABELS, LABELS)
+    table.sets.instances[4, -1] += 1
+    check(table)
+
+
+def test_the_label_of_a_frame_given_as_y_as_well():
+    generator = np.random.default_rng(0)
+    basket = np.repeat(np.arange(40), 3)
+    frame = pd.DataFrame({"basket": basket, "x": generator.normal(size=120)})
+    frame["label"] = generator.integers(0, 2, 40)[basket]
+    with pytest.raises(InputError, match=r"'label' is a copy of the label.*target='label'"):
+        SetClassifier(columns="basket", **QUICK).fit(frame, frame["label"])
+    frame["label"] = generator.normal(size=40)[basket]
+    with pytest.raises(InputError, match="'label' is a copy of the label"):
+        SetRegressor(columns="basket", **QUICK).fit(frame, frame["label"].to_numpy())
+    right = SetRegressor(columns=Columns(set="basket", target="label"), **QUICK).fit(frame)
+    assert right.feature_names_in_.tolist() == ["x"]
