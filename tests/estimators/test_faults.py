@@ -29,8 +29,14 @@ from ragged import QUICK, amounts, classes, frame_of, ragged
         (lambda X, y: (dict(enumerate(X)), y), r"X is a dict.*list\(X.values\(\)\)"),
         (lambda X, y: ([*X[:-1], [[1, 2, 3], [4]]], y), "set 59 is a list that is no array"),
         (lambda X, y: ("nothing.parquet", None), "nothing.parquet: there is no such file"),
-        (lambda X, y: (pa.array([1.0]), y), "X is a pyarrow DoubleArray; give a Table"),
-        (lambda X, y: (SimpleNamespace(columns=[], dtypes=[]), y), "pandas did not make"),
+        (
+            lambda X, y: (pa.array([1.0]), y),
+            "X is a pyarrow DoubleArray that is no table; give a Table",
+        ),
+        (
+            lambda X, y: (SimpleNamespace(columns=[], dtypes=[]), y),
+            "neither a pandas frame nor an Arrow stream",
+        ),
         (lambda X, y: (X, 3), "y has no entries; 60"),
         (lambda X, y: (X, [[1], [1, 2]] * 30), "y has rows of unequal lengths"),
         (lambda X, y: (X, [None, *y[1:]]), "label of set 0 is None"),

@@ -108,7 +108,7 @@ def test_a_missing_label_of_a_csv_file_is_no_class(tmp_path, gap):
 
 def test_one_class_only(frame):
     columns = Columns(set="basket", target="kind", features="x*")
-    refused(frame[frame["kind"] == "odd"], columns, "'kind'", "one class only", "odd")
+    refused(frame[frame["kind"] == "odd"], columns, "'kind'", "only one class", "odd")
 
 
 def test_unseen_category_and_unknown_label(frame):

@@ -54,9 +54,9 @@ Classify = Annotated[
 
 def is_file(source: str) -> bool:
     """Whether a source is a file of the user's, not a task."""
-    from capnets.ingest.sources import FORMATS
+    from capnets.ingest import SUFFIXES
 
-    return Path(source).suffix in {*FORMATS, ".npz"} or Path(source).is_file()
+    return Path(source).suffix in SUFFIXES or Path(source).is_file()
 
 
 def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:

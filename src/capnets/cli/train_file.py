@@ -107,7 +107,7 @@ def kind_of(source: str, columns: Columns | None, *, classify: bool) -> Any:
 
 def _names_classes(source: str, columns: Columns | None) -> bool:
     from capnets.ingest import npz_classes
-    from capnets.ingest.gather import names_classes
+    from capnets.ingest.read import names_classes
     from capnets.ingest.sources import open_source
 
     if columns is None:

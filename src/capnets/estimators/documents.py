@@ -48,7 +48,7 @@ class Sentences(Source):
 
         assert columns.text is not None
         self.source, self.text, self.columns = source, columns.text, columns
-        self.untyped = source.untyped
+        self.untyped, self.header = source.untyped, source.header
         self.documents = columns.set == ROW
         self.name = f"{source.name} (sentence by sentence)" if self.documents else source.name
         self.rows = None if self.documents else source.rows

@@ -1,9 +1,9 @@
-"""What estimators take as X, as `Sets`."""
+"""Convert what estimators accept as X into `Sets`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.estimators.documents import opened
-from capnets.ingest import Columns, Schema, npz_classes, read_npz, read_table
+from capnets.ingest import Columns, Schema, Summary, Table, read_table, summarize
 from capnets.ingest.columns import ROW
+from capnets.ingest.sources import arrow_table
 from capnets.sets import Array, Sets
 
 __all__ = ["Given", "read"]
@@ -20,22 +21,24 @@ __all__ = ["Given", "read"]
 
 @dataclass(frozen=True)
 class Given:
-    """Sets as the user gave them.
+    """Sets and how they relate to the X that the user passed.
 
     Parameters
     ----------
     sets
-        The sets; labels only if X itself had any.
+        The sets, with labels only if X had them.
     schema
-        How a table was read; None for lists and `Sets`.
+        How a table was read; None for lists, `Sets` and .npz files.
     groups
-        The group of every set, if a table has a column for it.
+        Group of each set, if the table has a group column.
     rows
-        Whether X was a table: then instances are rows, and results per instance follow its rows.
+        Whether X was a table, so that results per instance follow its rows.
     classes
-        What the labels 0, 1, … stand for, if X names its classes.
+        Names of the classes that labels number, if X names them.
     index
-        What a frame calls its rows.
+        Index of a pandas frame.
+    table
+        The table as it was read, if X was one.
     """
 
     sets: Sets
@@ -44,36 +47,43 @@ class Given:
     rows: bool = False
     classes: tuple[Any, ...] | None = None
     index: Any = None
+    table: Table | None = None
+
+    def summary(self) -> Summary:
+        """Summarize what was read, with warnings."""
+        if self.table is not None:
+            return replace(self.table, sets=self.sets, classes=self.classes).summary()
+        return summarize(self.sets, self.schema, classes=self.classes)
 
     @property
     def documents(self) -> bool:
-        """Whether X was a table whose rows are sets, so that its rows name them."""
+        """Whether X was a table whose rows are documents, so that rows name sets."""
         return self.schema is not None and self.schema.columns.set == ROW
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows the table has that a set may have several of."""
+        """Number of rows of a table in which a set may have several."""
         return len(self.sets.index) if self.rows and not self.documents else None
 
     @property
     def set_names(self) -> Any:
-        """What the sets are called; None where they have no names."""
+        """Names of the sets; None if they have none."""
         return self.sets.ids if self.index is None or not self.documents else self.index
 
     @property
     def row_names(self) -> Any:
-        """What the rows are called; None where X has none."""
+        """Names of the rows; None if X has no rows."""
         if self.n_rows is None:
             return None
         return range(self.n_rows) if self.index is None else self.index
 
     @property
     def order(self) -> str | None:
-        """The column by which instances are ordered, if a table has one."""
+        """Column that orders the instances, if the table has one."""
         return None if self.schema is None else self.schema.columns.order
 
     def by_row(self, values: Array) -> Array:
-        """Values listed as `sets.index` lists instances, as X lists them."""
+        """Return values in the order of the rows of X, given in the order of `sets.index`."""
         if not self.rows:
             return values
         out = np.empty_like(values)
@@ -90,33 +100,28 @@ def read(
     learning: bool = False,
     folder: Path | None = None,
 ) -> Given:
-    """Sets from a list of 2-D arrays, `Sets`, or a table whose columns are known.
+    """Read sets from a list of 2-D arrays, `Sets`, or a table whose columns are known.
 
-    With a folder the instances of a table are kept there instead of in memory. `learning` as in
+    With a folder the instances of a table are stored there and memory-mapped. `learning` as in
     `Sets.from_arrays`; a schema learns offsets instead.
     """
     X = _known_table(X)
     if isinstance(X, Sets):
         given = Given(X)
     elif isinstance(X, str | Path) and Path(X).suffix == ".npz":
-        sets = read_npz(X, labels=labels, learning=learning)
-        given = Given(sets, classes=npz_classes(X) if labels else None)
+        table = read_table(X, None, labels=labels, learning=learning)
+        given = Given(table.sets, classes=table.classes, table=table)
     elif _is_table(X):
-        if columns is None:
-            raise InputError(
-                "X is a table with one row per instance: pass its set column and its target, e.g. "
-                'SetRegressor(columns=Columns(set="basket", target="worth"))'
-            )
-        if isinstance(columns, str):
-            columns = Columns(set=columns)
+        columns = _columns_of(columns)
         target = columns.columns.target if isinstance(columns, Schema) else columns.target
         table = read_table(
             opened(X, columns), columns,
             labels=labels and bool(target), classify=classify, folder=folder,
         )  # fmt: skip
+        index = X.index if hasattr(X, "iloc") else None
         return Given(
-            table.sets, table.schema, table.groups, rows=True,
-            classes=table.schema.classes, index=X.index if hasattr(X, "iloc") else None,
+            table.sets, table.schema, table.groups, rows=True, classes=table.classes,
+            index=index, table=table,
         )  # fmt: skip
     else:
         given = Given(Sets.from_arrays(_arrays(X), learning=learning))
@@ -129,29 +134,33 @@ def read(
     return given
 
 
+def _columns_of(columns: Columns | Schema | str | None) -> Columns | Schema:
+    if columns is None:
+        raise InputError(
+            "X is a table with one row per instance: pass its set column and its target, e.g. "
+            'SetRegressor(columns=Columns(set="basket", target="worth"))'
+        )
+    return Columns(set=columns) if isinstance(columns, str) else columns
+
+
 def _known_table(X: Any) -> Any:
-    """X, a table in one of the forms that `read_table` knows; refused in others."""
+    """Return X, if it is a table, in a form that `read_table` knows."""
     if isinstance(X, str | Path) and not Path(X).exists():
         raise InputError(f"{X}: there is no such file")
-    if hasattr(X, "columns") and hasattr(X, "dtypes") and not hasattr(X, "iloc"):
+    if hasattr(X, "iloc") or isinstance(X, Sets):
+        return X
+    if hasattr(X, "__arrow_c_stream__") or type(X).__module__.startswith("pyarrow"):
+        return arrow_table(X)
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
         raise InputError(
-            f"X is a {type(X).__name__} that pandas did not make; "
+            f"X is a {type(X).__name__}, neither a pandas frame nor an Arrow stream; "
             "give a pandas frame (X.to_pandas()) or an Arrow table (X.to_arrow())"
         )
-    if not type(X).__module__.startswith("pyarrow"):
-        return X
-    import pyarrow as pa
-
-    if isinstance(X, pa.RecordBatch):
-        return pa.Table.from_batches([X])
-    if not isinstance(X, pa.Table):
-        raise InputError(f"X is a pyarrow {type(X).__name__}; give a Table or a RecordBatch")
     return X
 
 
 def _is_table(X: Any) -> bool:
-    frame = hasattr(X, "columns") and hasattr(X, "dtypes")
-    return isinstance(X, str | Path) or frame or type(X).__module__.startswith("pyarrow")
+    return isinstance(X, str | Path) or hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__")
 
 
 def _arrays(X: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from capnets.errors import InputError
 from capnets.estimators import targets
 from capnets.estimators.inputs import Given, read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
-from capnets.ingest import Columns, Schema
+from capnets.ingest import Columns, Schema, check_leakage
 from capnets.learn import Problem, Target
 from capnets.sets import Array
 
@@ -57,6 +57,8 @@ def data_problem(
     sets = replace(given.sets, y=numbers.astype(np.float32), weights=None)
     sets = weighted(sets, *weights)
     sets.check_finite()
+    features = None if given.schema is None else given.schema.feature_columns
+    check_leakage(sets, features, label=getattr(y, "name", None))
     if given.schema is not None:
         target = replace(target, names=given.schema.columns.target)
     source = str(X) if isinstance(X, str | Path) else type(X).__name__

@@ -1,10 +1,13 @@
-"""Data in: tables with one row per instance, .npz files and text become `Sets`."""
+"""Read tables with one row per instance, .npz files and text into `Sets`."""
 
 from capnets.ingest.columns import Columns, Feature, Schema
-from capnets.ingest.gather import Table, read_table
+from capnets.ingest.leakage import check_leakage
 from capnets.ingest.npz import npz_classes, read_npz
+from capnets.ingest.read import SUFFIXES, Table, read_table
 from capnets.ingest.split import hold_out
+from capnets.ingest.summary import Summary, summarize
 
 __all__ = [
-    "Columns", "Feature", "Schema", "Table", "hold_out", "npz_classes", "read_npz", "read_table",
+    "SUFFIXES", "Columns", "Feature", "Schema", "Summary", "Table", "check_leakage", "hold_out",
+    "npz_classes", "read_npz", "read_table", "summarize",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any
 
 from capnets.errors import InputError
 
-__all__ = ["FORMATS", "Source", "open_source", "reading"]
+__all__ = ["FORMATS", "Source", "arrow_table", "open_source", "reading"]
 
 #: Maximum number of rows of a batch.
 ROWS = 65536
@@ -44,12 +44,15 @@ class Source(ABC):
         Number of rows, or None if only reading to the end would tell.
     untyped
         Whether the table is stored as text, so that column types are guesses.
+    header
+        The first row of a text file, which names the columns.
     """
 
     name: str
     schema: Any
     rows: int | None = None
     untyped: bool = False
+    header: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -156,6 +159,7 @@ class _Csv(Source):
         self.path, self.name = path, str(path)
         self.booleans: dict[str, bool] = {}
         first = self._open({}).schema
+        self.header = tuple(first.names)
         # The first block decides the types; an integer there may be a fraction further down.
         types = [pa.float64() if pa.types.is_integer(t) else t for t in first.types]
         self.schema = pa.schema(list(zip(first.names, types, strict=True)))
@@ -226,15 +230,16 @@ FORMATS: dict[str, Callable[[Path], Source]] = {
 
 
 def open_source(table: Any) -> Source:
-    """Open a file (Parquet, CSV, TSV, Feather), a pandas frame or an Arrow table."""
-    import pyarrow as pa
+    """Open a file (Parquet, CSV, TSV, Feather), a pandas frame or anything that streams Arrow.
 
+    Polars frames and DuckDB relations stream Arrow by `__arrow_c_stream__`.
+    """
     if isinstance(table, Source):
         return table
-    if isinstance(table, pa.Table):
-        return _Table(table, "the table")
-    if hasattr(table, "columns") and hasattr(table, "dtypes"):
+    if hasattr(table, "iloc"):
         return _frame(table)
+    if hasattr(table, "__arrow_c_stream__"):
+        return _Table(arrow_table(table), "the table")
     path = Path(table)
     suffix = next((s for s in reversed(path.suffixes) if s in FORMATS), path.suffix)
     if suffix not in FORMATS:
@@ -248,6 +253,19 @@ def open_source(table: Any) -> Source:
         source = FORMATS[suffix](path)
         _ = source.names, str(source.schema)  # names that are not UTF-8 raise here
     return source
+
+
+def arrow_table(table: Any) -> Any:
+    """Return an Arrow table from an object of pyarrow or one with `__arrow_c_stream__`."""
+    import pyarrow as pa
+
+    try:
+        return pa.table(table)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(
+            f"X is a {type(table).__module__.split('.')[0]} {type(table).__name__} that is no "
+            f"table; give a Table or a RecordBatch ({_first_line(error)})"
+        ) from error
 
 
 def _frame(frame: Any) -> Source:

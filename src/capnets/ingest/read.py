@@ -1,14 +1,15 @@
-"""From a table with one row per instance to `Sets`, in bounded memory.
+"""Read a table with one row per instance into `Sets`, in bounded memory.
 
-The rows of a set need not stand together: row r of the table becomes row r of the pool, and the
-index says which rows make a set. So instances are written once, as they come, and only a few bytes
-per row (its set, and its place in the order) are held in memory.
+The rows of a set need not be contiguous: row r of the table becomes row r of the instances, and the
+index lists the rows of each set. Instances are written once, as they are read. Only the set of each
+row, and its place if an order column is named, stay in memory: 4 to 12 bytes per row while reading,
+and 16 for the finished index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +19,68 @@ from capnets.errors import InputError
 from capnets.ingest.columns import Columns, Schema, missing_column
 from capnets.ingest.encode import Encoder, as_text, check_plain, learn_schema, place_column
 from capnets.ingest.instances import FilePool, MemoryPool
-from capnets.ingest.per_set import Owners, PerSet
-from capnets.ingest.sources import Source, open_source
+from capnets.ingest.npz import npz_classes, read_npz
+from capnets.ingest.set_columns import Owners, PerSet
+from capnets.ingest.sources import FORMATS, Source, open_source
+from capnets.ingest.summary import Summary, summarize
 from capnets.sets import Array, Sets, offsets_of
 
-__all__ = ["Table", "names_classes", "read_table"]
+__all__ = ["SUFFIXES", "Table", "names_classes", "read_table"]
+
+#: Suffixes of the files that can be read.
+SUFFIXES = (*FORMATS, ".npz")
 
 Progress = Callable[[int, int | None], None]
-"""Called with the rows done and, where it is known, how many there are."""
+"""Called with the number of rows read and, if known, the total."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Sets, how they were read, and the group of each set (None without a group column)."""
+    """Sets and how they were read.
+
+    Parameters
+    ----------
+    sets
+        The sets, with labels if they were asked for.
+    schema
+        How the columns were read; None for .npz files, which have no columns.
+    groups
+        Group of each set, if a group column was named.
+    classes
+        Names of the classes that labels number.
+    ignored
+        Columns without any meaning.
+    missing
+        Missing values per column.
+    header
+        Column names that a text file has in its first row.
+    """
 
     sets: Sets
-    schema: Schema
+    schema: Schema | None = None
     groups: Array | None = None
+    classes: tuple[Any, ...] | None = None
+    ignored: tuple[str, ...] = ()
+    missing: dict[str, int] = field(default_factory=dict)
+    header: tuple[str, ...] = ()
+
+    def summary(self) -> Summary:
+        """Summarize sizes, features, labels and missing values, with warnings."""
+        return summarize(
+            self.sets, self.schema, classes=self.classes, ignored=self.ignored,
+            missing=self.missing, header=self.header,
+        )  # fmt: skip
 
 
 def read_table(
     table: Any,
-    columns: Columns | Schema,
+    columns: Columns | Schema | None,
     *,
     labels: bool = True,
     classify: bool = False,
     folder: str | Path | None = None,
     force: bool = False,
+    learning: bool | None = None,
     progress: Progress | None = None,
 ) -> Table:
     """Read instances and group them into sets, in the order in which the sets first appear.
@@ -52,21 +88,24 @@ def read_table(
     Parameters
     ----------
     table
-        A Parquet, CSV, TSV or Feather file, a pandas frame or an Arrow table.
+        A Parquet, CSV, TSV, Feather or .npz file, a pandas frame or an Arrow table.
     columns
-        `Columns` to learn a schema from this table, or the `Schema` of a run to read it by.
+        `Columns` to learn a schema from this table, or the `Schema` of a run to read it by. None
+        for .npz files.
     labels
-        Whether targets are wanted; without, their columns need not exist. Groups and weights are
-        read with them, and wherever a schema is learned: it is what training does.
+        Whether to read targets; if not, their columns need not exist. Groups and weights are read
+        with them, and whenever a schema is learned.
     classify
         Whether a target of numbers names classes (several: whether each is a label of 0 and 1).
         Text, Booleans and categories always do.
     folder
-        Where to keep the sets; they are then mapped into memory instead of held in it.
+        Folder to store the sets in; they are then memory-mapped instead of held in memory.
     force
-        Whether sets that are already in the folder may be replaced.
+        Whether to replace sets that are already in the folder.
+    learning
+        As in `Sets.from_arrays`, for .npz files; a schema learns offsets instead.
     progress
-        Called now and then.
+        Called after every batch of rows.
 
     Examples
     --------
@@ -78,14 +117,17 @@ def read_table(
     >>> table.sets.y.tolist(), table.sets.sizes.tolist(), table.sets.feature_names
     ([5.0, 4.0], [2, 1], ('price',))
     """
+    if columns is None:
+        sets = read_npz(table, labels=labels, learning=learning)
+        return Table(sets, classes=npz_classes(table) if labels else None)
     source = open_source(table)
     schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
-    learning = schema is not columns
+    learned = schema is not columns
     source = source.with_text([*_names(schema, classify=classify), *_long_order(schema, source)])
     if folder is not None and (Path(folder) / "sets.json").exists() and not force:
         raise InputError(f"{folder} already holds sets; choose another folder, or replace it")
     encoder = Encoder(schema, source)
-    reader = _Reader(source, schema, labels=labels, classify=classify, learning=learning)
+    reader = _Reader(source, schema, labels=labels, classify=classify, learning=learned)
     check_plain(source, reader.needed())
     pool = MemoryPool(encoder.width) if folder is None else FilePool(encoder.width, Path(folder))
     try:
@@ -96,7 +138,7 @@ def read_table(
                 progress(reader.rows, source.rows)
         if not reader.rows:
             raise InputError(f"{source.name} has no rows; at least one instance is needed")
-        if learning:
+        if learned:
             schema = replace(
                 schema, classes=reader.classes(), features=_filled(schema, pool.means())
             )
@@ -105,11 +147,15 @@ def read_table(
         sets = pool.finish(reader.arrays(schema), schema.feature_names)
     finally:
         pool.close()
-    return Table(sets, schema, reader.groups())
+    missing = dict(zip(schema.feature_columns, (pool.rows - pool.counts).tolist(), strict=True))
+    return Table(
+        sets, schema, reader.groups(), schema.classes, _ignored(source, schema), missing,
+        source.header,
+    )  # fmt: skip
 
 
 class _Reader:
-    """Everything about rows and sets but the features."""
+    """Read everything but the features: sets, order, targets, groups and weights."""
 
     def __init__(
         self, source: Source, schema: Schema, *, labels: bool, classify: bool, learning: bool
@@ -175,7 +221,7 @@ class _Reader:
             raise InputError(f"{where}: an order needs numbers or times ({error})") from error
 
     def classes(self) -> tuple[str | int, ...] | None:
-        """The classes of the only target, if it names any: numbers rising, else by their names."""
+        """Return the classes of a single target, numbers in rising order, or None for amounts."""
         if not self.targets or not self.targets[0].names:
             return None
         column, known = self.targets[0].column, list(self.targets[0].known)
@@ -190,7 +236,7 @@ class _Reader:
             known = [as_text(c) for c in known]
         if len(known) < 2:
             raise InputError(
-                f"{where}: there is one class only ({known[0]}); nothing can be learned from it"
+                f"{where}: there is only one class ({known[0]}); nothing can be learned from it"
             )
         return tuple(sorted(known))
 
@@ -219,7 +265,7 @@ class _Reader:
 
 
 def names_classes(source: Source, column: str) -> bool:
-    """Whether a target column holds names of classes by its type: text, Booleans, categories."""
+    """Return whether the type of a target column names classes: text, Booleans, categories."""
     import pyarrow as pa
 
     kind = source.schema.field(column).type
@@ -248,7 +294,7 @@ def _is_number(name: Any) -> bool:
 
 
 def _names(schema: Schema, *, classify: bool) -> list[str]:
-    """The columns whose values are names: of sets, groups, categories and classes."""
+    """Return the columns whose values are names: of sets, groups, categories and classes."""
     columns = schema.columns
     names = [columns.set, columns.group, *(f.name for f in schema.features if f.categories)]
     if (classify or schema.classes is not None) and len(columns.target) == 1:
@@ -257,7 +303,7 @@ def _names(schema: Schema, *, classify: bool) -> list[str]:
 
 
 def _long_order(schema: Schema, source: Source) -> list[str]:
-    """The order column, if it holds numbers, of which a guessed type may not keep all digits."""
+    """Return the order column if it holds numbers; a guessed type may not keep all digits."""
     import pyarrow as pa
 
     order = schema.columns.order
@@ -280,3 +326,10 @@ def _filled(schema: Schema, means: Array) -> tuple[Any, ...]:
 def _fills(schema: Schema) -> Array:
     fills = [(f.fill or 0.0) - f.offset for f in schema.features for _ in f.names]
     return np.array(fills, dtype=np.float32)
+
+
+def _ignored(source: Source, schema: Schema) -> tuple[str, ...]:
+    columns = schema.columns
+    used = {columns.set, *columns.target, columns.order, columns.group, columns.weight}
+    used |= {columns.text, *schema.feature_columns}
+    return tuple(name for name in source.names if name not in used)
