@@ -260,3 +260,24 @@ def test_npz(tmp_path):
     (tmp_path / "t.npz").write_bytes(b"PK")
     with pytest.raises(InputError, match="cannot be read as npz"):
         read_npz(tmp_path / "t.npz")
+
+
+def test_sparse_columns_are_read_as_dense_ones(frame):
+    sparse = frame.assign(x2=pd.arrays.SparseArray(frame["x2"]))
+    found, expected = (read_table(f, NUMBERS).sets.instances for f in (sparse, frame))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_columns_of_unusual_types(frame):
+    intervals = frame.assign(x2=pd.cut(frame["x1"], 3).astype("interval[float64]"))
+    refused(intervals, NUMBERS, "'x2'")
+    columns = Columns(set="basket", target="worth", features="x*", categories="x2")
+    refused(intervals, columns, "'x2'")
+    refused(frame.assign(x2=[2**70] * 40), NUMBERS, "beyond 64 bits")
+
+
+@pytest.mark.parametrize("name", ["features", "categories", "target", "order", "weight", "set"])
+@pytest.mark.parametrize("value", [float("nan"), 3, [1.5]])
+def test_columns_are_named_by_text(name, value):
+    with pytest.raises(InputError, match=f"{name} must be"):
+        Columns(**{"set": "s", name: value})

@@ -27,6 +27,16 @@ class TestBadInput:
         with pytest.raises(InputError, match=words):
             Sets.from_arrays(arrays, y)
 
+    def test_ragged_lists(self):
+        with pytest.raises(InputError, match="set 1 is a list that is no array"):
+            Sets.from_arrays([ONES, [[1, 2, 3], [4]]])
+        with pytest.raises(InputError, match="x is a list that is no array"):
+            Sets.from_padded([[[1.0], [2.0]], [[3.0]]])
+        with pytest.raises(InputError, match="x has shape"):
+            Sets.from_padded(ONES)
+        with pytest.raises(InputError, match="instances is missing"):
+            Sets(None, [0], [0, 1])
+
     def test_padded(self):
         with pytest.raises(InputError, match=r"mask has shape \(2, 2\), but x begins with \(2, 3"):
             Sets.from_padded(np.ones((2, 3, 1)), np.ones((2, 2)))

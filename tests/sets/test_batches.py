@@ -256,3 +256,31 @@ class TestMemory:
 
     def test_free_memory_is_plausible(self):
         assert 2**20 < memory.free_memory() < 2**60
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x[:, ::-1][:, ::-1],
+        lambda x: x[::-1][::-1],
+        lambda x: x.astype(">f4"),
+        lambda x: x.astype(">f8"),
+        lambda x: x.astype(np.longdouble),
+        lambda x: np.asfortranarray(x),
+        lambda x: torch.tensor(x, requires_grad=True),
+        lambda x: torch.tensor(x).bfloat16(),
+        lambda x: torch.tensor(x).double(),
+    ],
+)
+def test_any_layout_of_instances_gives_the_same_batch(change):
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    (batch,) = batches(Sets(change(x), [0, 3, 1], [0, 2, 3]), size=2)
+    assert batch.x[0].tolist() == x[[0, 3]].tolist()
+    (batch,) = batches(Sets.from_arrays([change(x), change(x)]), size=2)
+    assert batch.x[1].tolist() == x.tolist()
+
+
+def test_reversed_instances_are_read_reversed():
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    (batch,) = batches(Sets(x[:, ::-1], [0, 1], [0, 2]), size=1)
+    assert batch.x[0].tolist() == x[:2, ::-1].tolist()

@@ -20,7 +20,7 @@ def predict(
     threads: Annotated[int, typer.Option(help="Threads of the network's arithmetic.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Write predictions and what each instance added; a large file is never held as a whole.
+    """Write predictions and what each instance added; memory grows by 50 bytes per row.
 
     Columns: set (for documents: the row of the document), row (in FILE, from 0),
     sentence (if FILE has a text column), prediction (of the set), added_value.

@@ -180,13 +180,4 @@ def _arrays(X: Any) -> list[Any]:
         raise InputError(
             f"X is a {type(X).__name__}; expected a list of 2-D arrays, Sets, or a table"
         ) from error
-    return [_array(x, k) for k, x in enumerate(arrays)]
-
-
-def _array(x: Any, k: int) -> Array:
-    try:
-        return np.asarray(x)
-    except (TypeError, ValueError, RuntimeError) as error:  # lists of unequal lengths, and others
-        raise InputError(
-            f"set {k} is a {type(x).__name__} that is no array of instances x features: {error}"
-        ) from error
+    return arrays

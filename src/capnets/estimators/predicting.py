@@ -1,7 +1,7 @@
 """Predictions and added values of a table, as a table with one row per instance.
 
-Sets are read, predicted and written in pieces: neither the instances nor the results are ever held
-as a whole.
+Sets are read, predicted and written in pieces. Features and results are never held as a whole; only
+the order of the rows is, at about 50 bytes per row.
 """
 
 from __future__ import annotations

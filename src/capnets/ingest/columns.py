@@ -73,8 +73,12 @@ class Columns(Record):
                 raise InputError("name the set column: it says to which set an instance belongs")
             object.__setattr__(self, "set", ROW)
         for name in ("target", "features", "categories"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+            object.__setattr__(self, name, _listed(name, getattr(self, name)))
+        for name in ("set", "order", "group", "weight", "text"):
+            if not isinstance(getattr(self, name), str | None):
+                raise InputError(
+                    f"{name} must be the name of a column, not {getattr(self, name)!r}"
+                )
         if self.missing not in MISSING:
             raise unknown("rule for missing values", self.missing, MISSING)
         others = (self.order, self.group, self.weight, self.text)
@@ -181,6 +185,15 @@ class Schema(Record):
         features = tuple(Feature.from_dict(f) for f in values["features"])
         columns = Columns.from_dict(values["columns"])
         return super().from_dict(values | {"columns": columns, "features": features})
+
+
+def _listed(name: str, value: Any) -> tuple[str, ...]:
+    listed = (
+        tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    )
+    if not all(isinstance(v, str) for v in listed):
+        raise InputError(f"{name} must be names of columns, not {value!r}")
+    return listed
 
 
 def matches(name: str, pattern: str) -> bool:

@@ -256,12 +256,12 @@ def _is_category(kind: Any) -> bool:
 
 
 def check_plain(source: Source, names: list[str]) -> None:
-    """Refuse columns whose entries are lists or records."""
+    """Refuse columns whose entries are lists, records or of a type that Arrow does not know."""
     import pyarrow as pa
 
     for name in names:
         kind = source.schema.field(name).type
-        if pa.types.is_nested(kind):
+        if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
             raise InputError(
                 f"{source.name}: column {name!r} holds {_words(kind)} where one value belongs; "
                 "make a column of each entry, or leave it out"
@@ -307,7 +307,7 @@ def _words(kind: Any) -> str:
         return "text"
     if t.is_temporal(kind):
         return f"dates or times ({kind})"
-    if t.is_nested(kind):
+    if t.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
         return f"lists or records ({kind})"
     return str(kind)
 

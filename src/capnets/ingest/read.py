@@ -2,8 +2,7 @@
 
 The rows of a set need not be contiguous: row r of the table becomes row r of the instances, and the
 index lists the rows of each set. Instances are written once, as they are read. Only the set of each
-row, and its place if an order column is named, stay in memory: 4 to 12 bytes per row while reading,
-and 16 for the finished index.
+row, its place and the index of the finished sets stay in memory: at most about 50 bytes per row.
 """
 
 from __future__ import annotations

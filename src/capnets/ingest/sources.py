@@ -275,11 +275,16 @@ def _frame(frame: Any) -> Source:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"the frame has two columns {name!r}; rename one of them")
+    for column, kind in frame.dtypes.items():
+        if type(kind).__name__ == "SparseDtype":
+            frame = frame.copy(deep=False)
+            frame[column] = frame[column].sparse.to_dense()
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"the frame has a column with values of several types: {_first_line(error)}"
+            "the frame has a column with values of several types, or beyond 64 bits: "
+            f"{_first_line(error)}"
         ) from error
     return _Table(table.rename_columns(names), "the frame")
 

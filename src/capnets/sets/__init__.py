@@ -64,7 +64,7 @@ class Sets:
     def __post_init__(self) -> None:
         for name in storage.ARRAYS:
             if (values := getattr(self, name)) is not None:
-                object.__setattr__(self, name, np.asanyarray(values))
+                object.__setattr__(self, name, validation.as_array(values, name))
         if self.ids is not None and self.ids.dtype == object:  # such an array could not be saved
             object.__setattr__(self, "ids", self.ids.astype(str))
         if self.feature_names is not None:
@@ -88,7 +88,7 @@ class Sets:
         """
         if not len(arrays):
             raise InputError("zero sets: give at least one array of instances x features")
-        tables = [np.asarray(a) for a in arrays]
+        tables = [validation.as_array(a, f"set {k}") for k, a in enumerate(arrays)]
         shape = tables[0].shape[1:]
         for k, table in enumerate(tables):
             if table.ndim < 2:
@@ -122,8 +122,11 @@ class Sets:
 
         Without a mask every set fills its row.
         """
-        x = np.asarray(x)
-        mask = np.ones(x.shape[:2], bool) if mask is None else np.asarray(mask, dtype=bool)
+        x = validation.as_array(x, "x")
+        if x.ndim < 3:
+            raise InputError(f"x has shape {x.shape}; expected sets x instances x features")
+        mask = np.ones(x.shape[:2]) if mask is None else validation.as_array(mask, "mask")
+        mask = mask.astype(bool)
         if x.shape[:2] != mask.shape:
             raise InputError(f"mask has shape {mask.shape}, but x begins with {x.shape[:2]}")
         return cls.from_arrays([row[keep] for row, keep in zip(x, mask, strict=True)], y, **about)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from capnets.errors import InputError
 from capnets.sets.precision import TOO_FAR, Range, is_far, is_wide
@@ -14,7 +15,9 @@ from capnets.sets.ragged import Array
 if TYPE_CHECKING:
     from capnets.sets import Sets
 
-__all__ = ["check_digits", "check_finite", "check_kinds", "check_layout", "labels", "numbers"]
+__all__ = [
+    "as_array", "check_digits", "check_finite", "check_kinds", "check_layout", "labels", "numbers",
+]  # fmt: skip
 
 #: Up to here 32-bit numbers hold every whole number.
 WHOLE = 2**24
@@ -22,6 +25,9 @@ WHOLE = 2**24
 
 def check_kinds(sets: Sets) -> None:
     """Refuse arrays of the wrong type or number of axes."""
+    for name in ("instances", "index", "offsets"):
+        if getattr(sets, name) is None:
+            raise InputError(f"{name} is missing; see the documentation of Sets")
     if sets.instances.ndim < 2:
         raise InputError(
             f"instances has shape {sets.instances.shape}; expected instances x features"
@@ -127,6 +133,27 @@ def _column(sets: Sets, place: tuple[int, ...]) -> str:
 
 def _named(sets: Sets, k: int) -> str:
     return f"set {k}" if sets.ids is None else f"set {k} ({str(sets.ids[k])!r})"
+
+
+def as_array(values: Any, name: str) -> Array:
+    """Return an array that torch can share: native byte order, at most 64 bits, no negative stride.
+
+    Tensors are detached and moved to the CPU; memory maps stay memory maps.
+    """
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu().resolve_conj().resolve_neg()
+        values = (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+    try:
+        array: Array = np.asanyarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, and others
+        raise InputError(
+            f"{name} is a {type(values).__name__} that is no array: {error}"
+        ) from error
+    if array.dtype == np.longdouble and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return np.ascontiguousarray(array) if any(s < 0 for s in array.strides) else array
 
 
 def numbers(values: Any, name: str) -> Array:
