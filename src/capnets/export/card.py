@@ -104,6 +104,7 @@ class Card(Record):
                 "link": LINKS.get(run.config.loss) if run else None,
                 "orders": data.get("orders") if model.ordered else None,
                 "unit": unit(model).tolist(),
+                "baseline": model.baseline.tolist(),
             },
             graphs={
                 name: {

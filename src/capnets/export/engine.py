@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from pathlib import Path
@@ -56,6 +57,8 @@ class Engine:
         Whether a set can be read piece by piece.
     outputs
         How many labels a set has.
+    baseline
+        Prediction for the empty set, one number per output.
     feature_shape
         The shape of one instance; words are sizes that may vary.
     smallest
@@ -83,6 +86,9 @@ class Engine:
         prediction, _ = self.session("sets").get_outputs()
         self.feature_shape: tuple[int | str, ...] = tuple(instances.shape[2:])
         self.outputs = int(prediction.shape[1])
+        self.baseline: Array = np.array(
+            json.loads(about.get("capnets.baseline", "null")) or [0.0] * self.outputs
+        )
 
     def session(self, name: str) -> Any:
         """The ONNX Runtime session of a graph, opened when it is first needed."""
@@ -139,7 +145,7 @@ class Engine:
         for chosen in _portions(sets.sizes):
             if self.streams and sets.sizes[chosen[0]] > ROWS:
                 values = self._read_long(sets, int(chosen[0]))[None]
-                yield chosen, values.sum(axis=1, dtype=np.float64), values
+                yield chosen, self.baseline + values.sum(axis=1, dtype=np.float64), values
                 continue
             batch = source.take(chosen)
             x = batch.x.numpy()
@@ -148,7 +154,8 @@ class Engine:
             if x.shape[1]:
                 found = self.session(name).run(None, {"instances": x, "mask": mask})
             else:  # nothing but empty sets
-                found = [np.zeros((len(x), self.outputs)), np.zeros((len(x), 0, self.outputs))]
+                nothing = np.tile(self.baseline, (len(x), 1))
+                found = [nothing, np.zeros((len(x), 0, self.outputs))]
             yield chosen, found[0], found[-1]
 
     def _read_long(self, sets: Sets, k: int) -> Array:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,8 @@ def graphs(model: SetModel) -> dict[str, bytes]:
     builders |= {"step": _step, "chunk": _chunk} if networks.streams(model) else {}
     builders |= {"predict": _predict} if networks.predicts_apart(model) else {}
     about = {"capnets.fingerprint": fingerprint(model)}
+    if bool(model.baseline.any()):
+        about["capnets.baseline"] = json.dumps(model.baseline.tolist())
     if any(isinstance(size, str) for size in feature_shape(model)):
         about["capnets.smallest"] = str(SMALLEST)
     built = {}
@@ -117,7 +120,7 @@ def _sets(model: SetModel, g: Graph) -> None:
     x = _instances(model, g, masked=True)
     values = Rows.of(g, networks.added_values(model, g, x), x.mask).blank(g).padded(g)
     if model.additive:
-        prediction = g.add("ReduceSum", values, g.integers(1), keepdims=0)
+        prediction = networks.from_baseline(model, g, values)
         g.output("prediction", prediction, ("sets", model.outputs))
     else:
         _output_prediction(model, g, x)

@@ -35,7 +35,7 @@ class StreamState:
     memory
         Streams x state: what the network remembers.
     prediction
-        Streams x outputs: the sums of all added values so far.
+        Streams x outputs: the baseline plus all added values so far.
     instances
         How many instances each stream has read.
     """
@@ -54,7 +54,7 @@ class StreamState:
         return cls(
             engine.fingerprint,
             no_memory(engine.session("step"), streams),
-            np.zeros((streams, engine.outputs)),
+            np.tile(engine.baseline, (streams, 1)),
             np.zeros(streams, dtype=np.int64),
         )
 

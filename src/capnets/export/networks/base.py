@@ -24,6 +24,7 @@ __all__ = [
     "Memory",
     "added_values",
     "advance",
+    "from_baseline",
     "memory",
     "predict",
     "predict_prefixes",
@@ -52,8 +53,13 @@ def prediction(model: SetModel, g: Graph, x: Rows) -> Edge:
 def added_values(model: SetModel, g: Graph, x: Rows) -> Edge:
     """What each instance adds to those before it: differences of the predictions of prefixes."""
     prefixes = scaled(model, g, predict_prefixes(model, g, read(model, g, x)))
-    # Padding by 1 in front and by -1 behind moves everything back by one, and a 0 to the front.
-    return g.add("Sub", prefixes, g.add("Pad", prefixes, g.integers(0, 1, 0, 0, -1, 0)))
+    if not bool(model.baseline.any()):
+        # Padding by 1 in front and by -1 behind shifts by one, with a 0 at the front.
+        return g.add("Sub", prefixes, g.add("Pad", prefixes, g.integers(0, 1, 0, 0, -1, 0)))
+    shape = g.add("Concat", x.sets, g.integers(1, 1), axis=0)
+    first = g.add("Expand", g.constant(model.baseline[None, None]), shape)
+    others = g.add("Slice", prefixes, g.integers(0), g.integers(-1), g.integers(1))
+    return g.add("Sub", prefixes, g.add("Concat", first, others, axis=1))
 
 
 # Networks that read sets as a whole, in their own unit -------------------------------------------
@@ -126,7 +132,7 @@ def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
 @prediction.register(SteppingModel)
 def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
     values = Rows.of(g, added_values(model, g, x), x.mask).blank(g)
-    return g.add("ReduceSum", values.padded(g), g.integers(1), keepdims=0)
+    return from_baseline(model, g, values.padded(g))
 
 
 # Shared -----------------------------------------------------------------------------------------
@@ -138,6 +144,14 @@ def read(model: SetModel, g: Graph, x: Rows) -> Rows:
     # What is behind the end of a set comes after all that counts in an additive network. In others
     # it gets a weight of 0, which does not help against NaN.
     return features if model.additive else features.blank(g)
+
+
+def from_baseline(model: SetModel, g: Graph, values: Edge) -> Edge:
+    """Sum added values, sets x size x outputs, and add the baseline."""
+    total = g.add("ReduceSum", values, g.integers(1), keepdims=0)
+    if not bool(model.baseline.any()):
+        return total
+    return g.add("Add", total, g.constant(model.baseline))
 
 
 def scaled(model: SetModel, g: Graph, values: Edge) -> Edge:
