@@ -1,4 +1,4 @@
-"""The README's Python runs as it stands there, block after block, in an empty folder."""
+"""Run the Python blocks of the README in an empty folder."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,13 @@ def test_code_runs(tmp_path, monkeypatch, capsys):
     added = names["regressor"].added_values(shown)
     np.testing.assert_allclose(added, shown.price.where(shown.kind == "cup", 2), atol=1)
     np.testing.assert_allclose(added.sum(), names["regressor"].predict(shown), rtol=1e-4)
-    assert (tmp_path / "baskets-onnx" / "sets.onnx").is_file()
+    assert (tmp_path / "runs" / "baskets" / "metrics.json").is_file()
+
+
+def test_length():
+    lines = README.splitlines()
+    assert len(lines) <= 120
+    assert max(len(line) for line in lines if not line.startswith(("|", "!["))) <= 120
 
 
 def test_first_screen_has_the_two_commands():
