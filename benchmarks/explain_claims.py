@@ -20,6 +20,7 @@ from capnets.explain.render.figures import class_matrix
 from capnets.files import write_json, write_text, writing
 from capnets.runs import versions
 from capnets.sets.orders import Orders
+from capnets.sets.ragged import owners_of
 from capnets.tasks.functions import PAIRS
 
 OUT = Path("results/explain")
@@ -48,7 +49,7 @@ def signs(task: str) -> dict[str, Any]:
     """The mean contrast (within its set less alone) of instances whose class repeats, by class."""
     drawn, sets = explained_sets(task, 1000)
     classes = drawn.classes(sets)
-    owners = np.repeat(np.arange(len(sets)), sets.sizes)
+    owners = owners_of(sets.sizes)
     counts = np.zeros((len(sets), 10), dtype=int)
     np.add.at(counts, (owners, classes), 1)
     repeats = counts[owners, classes] > 1

@@ -22,6 +22,7 @@ from capnets.evaluate import predict
 from capnets.learn.tasks import task_of
 from capnets.runs import Run
 from capnets.sets import Sets
+from capnets.sets.ragged import owners_of
 from capnets.tasks import TaskSets
 
 SHOWN = 24
@@ -55,7 +56,7 @@ def misread(run: Run, task: TaskSets) -> tuple[dict[int, float], dict[str, Any]]
     wrong = np.abs(values - task.images.classes[rows]) > 0.5
     valid = task.valid
     errors = np.square(predict(run.model, valid) - valid.y)
-    sets = np.repeat(np.arange(len(valid)), valid.sizes)
+    sets = owners_of(valid.sizes)
     hit = np.zeros(len(valid), bool)
     hit[sets[np.isin(valid.index, rows[wrong])]] = True
     return dict(zip(rows[wrong].tolist(), values[wrong].tolist(), strict=True)), {

@@ -16,6 +16,7 @@ from capnets.files import write_text
 from capnets.learn import Options, make_plan, train
 from capnets.learn.tasks import task_problem
 from capnets.sets import Array, Sets
+from capnets.sets.ragged import owners_of
 from capnets.tasks import TaskSets, make, parse_task
 from capnets.training.recipe import recipe
 
@@ -132,7 +133,7 @@ def run(
 def _telling(task: TaskSets, *, most: int = 6) -> Sets:
     """The first few test sets of eight digits, two of which came before."""
     expected = task.expected(task.test)
-    owners = np.repeat(np.arange(len(task.test)), task.test.sizes)
+    owners = owners_of(task.test.sizes)
     nothing = np.bincount(owners, weights=expected == 0, minlength=len(task.test))
     return task.test.subset(np.flatnonzero((task.test.sizes == 8) & (nothing == 2))[:most])
 

@@ -16,6 +16,7 @@ from capnets.errors import InputError
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batch, Batches
+from capnets.sets.ragged import scatter_padded
 
 __all__ = ["added_values", "evaluate", "order_sensitivity", "predict"]
 
@@ -35,10 +36,7 @@ def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Arra
     out = np.empty((len(sets.index), model.outputs), dtype=np.float32)
     for batch in _read(model, sets, batch_size):
         values = model.added_values(batch.x, batch.mask)
-        sizes = sets.sizes[batch.set_index]
-        positions = sets.offsets[:-1][batch.set_index][:, None] + np.arange(values.shape[1])
-        real = np.arange(values.shape[1]) < sizes[:, None]
-        out[positions[real]] = _array(values)[real]
+        scatter_padded(out, _array(values), sets.offsets, batch.set_index)
     return out[:, 0] if model.outputs == 1 else out
 
 

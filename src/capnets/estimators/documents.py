@@ -6,13 +6,12 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from capnets.errors import InputError
 from capnets.ingest import Columns, Schema
 from capnets.ingest.columns import ROW, missing_column
 from capnets.ingest.sources import Source, open_source
 from capnets.sets import Array
+from capnets.sets.ragged import owners_of
 from capnets.tasks.sentences import PARAMETERS, embed_sentences, split_sentences
 
 __all__ = ["Sentences", "opened"]
@@ -109,5 +108,5 @@ class Sentences(Source):
                     f"{self.source.name}, row {row + k} (from 0), column {self.text!r}: there is "
                     "no sentence in it; fill it or drop the row"
                 )
-        parents = np.repeat(np.arange(len(found)), [len(sentences) for sentences in found])
+        parents = owners_of([len(sentences) for sentences in found])
         return [sentence for sentences in found for sentence in sentences], parents

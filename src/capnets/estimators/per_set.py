@@ -12,6 +12,7 @@ from capnets.errors import InputError
 from capnets.estimators.inputs import Given
 from capnets.ingest.encode import as_text
 from capnets.sets import Array, Sets
+from capnets.sets.ragged import owner_of
 
 __all__ = ["labels_of", "named", "per_set", "weighted", "weights_of"]
 
@@ -112,7 +113,7 @@ def _constant(listed: Array, sets: Sets, name: str) -> Array:
     both = ~(gaps | expected_gaps)
     varies[both] = listed[both] != expected[both]
     if varies.any():
-        k = int(np.searchsorted(sets.offsets, np.argwhere(varies)[0][0], "right")) - 1
+        k = owner_of(sets.offsets, np.argwhere(varies)[0][0])
         raise InputError(f"{name} varies within {named(sets, k)}; it must be constant within a set")
     return first
 

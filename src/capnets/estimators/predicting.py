@@ -24,6 +24,7 @@ from capnets.ingest import read_table
 from capnets.learn.averaging import mean_added_values
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
+from capnets.sets.ragged import owners_of
 
 __all__ = ["predict_table"]
 
@@ -176,7 +177,7 @@ def _cuts(offsets: Array) -> Array:
 def _columns(estimator: SetEstimator, sets: Sets, rows: Array) -> dict[str, Array]:
     orders = Orders.averaging(estimator.n_orders_)
     values = mean_added_values(estimator.model_, sets, orders)
-    owners = np.repeat(np.arange(len(sets)), sets.sizes)
+    owners = owners_of(sets.sizes)
     # Differences between the predictions of prefixes sum to the prediction too, so this holds for
     # networks that are not additive by construction.
     raw = np.add.reduceat(values, sets.offsets[:-1], axis=0)

@@ -22,6 +22,7 @@ from capnets.explain.value import CHUNK, SetValue
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders, as_orders
+from capnets.sets.ragged import owners_of, starts_of
 
 __all__ = ["about_sets", "explain_added"]
 
@@ -78,11 +79,11 @@ def _in_order(value: SetValue, sets: Sets, order: Array) -> Array:
     """Return the added values of one order, in the given order of the instances."""
     reordered = sets.reorder(order)  # checks the order
     values = np.empty(len(sets.index))
-    places = np.repeat(sets.offsets[:-1], sets.sizes) + order
+    places = starts_of(sets.sizes) + order
     values[places] = value.added_values(reordered.index, sets.offsets)
     return values
 
 
 def _per_set(sets: Sets, values: Array) -> Array:
-    owners = np.repeat(np.arange(len(sets)), sets.sizes)
+    owners = owners_of(sets.sizes)
     return np.bincount(owners, weights=values, minlength=len(sets))

@@ -14,6 +14,7 @@ from capnets.errors import InputError, unknown
 from capnets.files import write_text
 from capnets.sets import Array
 from capnets.sets.orders import Orders
+from capnets.sets.ragged import owners_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +135,7 @@ class Explanation:
     @property
     def owners(self) -> Array:
         """Return the index of the set of each instance."""
-        return np.repeat(np.arange(len(self)), self.sizes)
+        return owners_of(self.sizes)
 
     @property
     def gaps(self) -> Array:

@@ -19,6 +19,7 @@ from capnets.errors import InputError, unknown
 from capnets.explain.subject import Source, resolve
 from capnets.explain.value import CHUNK, SetValue
 from capnets.sets import Array, Sets, offsets_of
+from capnets.sets.ragged import owner_of, owners_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +154,7 @@ class Limits:
             )
         if not (prices >= 0).all():
             bad = int(np.argmin(prices >= 0))
-            owner = int(np.searchsorted(sets.offsets, bad, "right") - 1)
+            owner = owner_of(sets.offsets, bad)
             raise InputError(
                 f"instance {bad - int(sets.offsets[owner])} of set {owner} costs {prices[bad]}; "
                 "costs must not be negative"
@@ -230,7 +231,7 @@ def _lazy(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
 
 def _single(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
     sets = value.sets
-    owners = np.repeat(np.arange(len(sets)), sets.sizes)
+    owners = owners_of(sets.sizes)
     positions = np.arange(len(owners)) - sets.offsets[owners]
     alone = _weighted(_predict(value, [[int(i)] for i in positions], owners), weights)
     picked = []
@@ -291,7 +292,7 @@ def _finish(value: SetValue, picked: list[list[int]]) -> Selection:
     """Return the selection with the gain of every step."""
     passes = value.passes
     steps = [p[:m] for p in picked for m in range(1, len(p) + 1)]
-    owners = np.repeat(np.arange(len(picked)), [len(p) for p in picked])
+    owners = owners_of([len(p) for p in picked])
     values = _predict(value, steps, owners) if steps else np.zeros(0)
     gains, totals, start = [], np.zeros(len(picked)), 0
     for s, own in enumerate(picked):

@@ -16,6 +16,7 @@ from capnets.errors import InputError
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets, offsets_of
 from capnets.sets.batch import Batch, Batches
+from capnets.sets.ragged import cut_by_size, scatter_padded
 
 __all__ = ["CHUNK", "SetValue", "groups_of_equal_size"]
 
@@ -106,10 +107,8 @@ class SetValue:
         out = np.empty(len(index))
         for batch in self._batches(index, offsets, prefixes=self._rereads):
             values = self.model.added_values(batch.x, batch.mask)[..., self.output].cpu().numpy()
+            scatter_padded(out, values, offsets, batch.set_index)
             sizes = np.diff(offsets)[batch.set_index]
-            places = offsets[batch.set_index][:, None] + np.arange(values.shape[1])
-            real = np.arange(values.shape[1]) < sizes[:, None]
-            out[places[real]] = values[real]
             self.passes += int(sizes.sum()) if self._rereads else len(batch.set_index)
         return out
 
@@ -117,16 +116,10 @@ class SetValue:
         """Yield the non-empty sequences, sorted by length, at most a chunk at a time."""
         batches = Batches(Sets(self._instances, index, offsets))
         sizes = np.diff(offsets)
-        order = np.argsort(sizes, kind="stable")
-        order = order[sizes[order] > 0]
+        filled = np.flatnonzero(sizes)
         with torch.inference_mode():
-            start = 0
-            while start < len(order):
-                longest = sizes[order[start : start + self.chunk]]  # ascending
-                cost = np.arange(1, len(longest) + 1) * longest ** (2 if prefixes else 1)
-                stop = start + max(1, int(np.searchsorted(cost, self.chunk, "right")))
-                yield batches.take(order[start:stop]).to(self.model.unit.device)
-                start = stop
+            for group in cut_by_size(sizes[filled], self.chunk, power=2 if prefixes else 1):
+                yield batches.take(filled[group]).to(self.model.unit.device)
 
 
 def baseline_of(model: SetModel, output: int) -> float:

@@ -17,6 +17,7 @@ from capnets.runs import Run
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batches
 from capnets.sets.orders import Orders
+from capnets.sets.ragged import cut_by_size, scatter_padded
 
 __all__ = ["ROWS", "Engine", "Source", "read_graphs", "streaming_engine"]
 
@@ -130,9 +131,7 @@ class Engine:
             return mean.astype(np.float32)
         out = np.empty((len(sets.index), self.outputs), dtype=np.float32)
         for chosen, _, values in self._answers("sets", sets):
-            place = np.arange(values.shape[1])
-            real = place < sets.sizes[chosen][:, None]
-            out[(sets.offsets[:-1][chosen][:, None] + place)[real]] = values[real]
+            scatter_padded(out, values, sets.offsets, chosen)
         return out[:, 0] if self.outputs == 1 else out
 
     def check_shape(self, shape: tuple[int, ...]) -> None:
@@ -142,7 +141,7 @@ class Engine:
     def _answers(self, name: str, sets: Sets) -> Iterator[tuple[Array, Array, Array]]:
         """Numbers of sets, their predictions and their added values (if the graph gives them)."""
         source = Batches(sets)
-        for chosen in _portions(sets.sizes):
+        for chosen in cut_by_size(sets.sizes, ROWS):
             if self.streams and sets.sizes[chosen[0]] > ROWS:
                 values = self._read_long(sets, int(chosen[0]))[None]
                 yield chosen, self.baseline + values.sum(axis=1, dtype=np.float64), values
@@ -230,19 +229,6 @@ def _averaging(orders: Any) -> Orders:
     if not isinstance(orders, int | np.integer) or orders < 1:
         raise InputError(f"orders is a whole number of at least 1, or None, not {orders!r}")
     return Orders.averaging(int(orders))
-
-
-def _portions(sizes: Array) -> Iterator[Array]:
-    """Sets of similar size together, as many as make a good call."""
-    order = np.argsort(sizes, kind="stable")
-    start = 0
-    while start < len(order):
-        # Sizes grow: k sets make k times as many rows as the last of them has instances.
-        near = sizes[order[start : start + ROWS]]
-        rows = near * np.arange(1, len(near) + 1)
-        end = start + max(1, int(np.searchsorted(rows, ROWS, side="right")))
-        yield order[start:end]
-        start = end
 
 
 def _check_finite(x: Array, sets: Sets) -> None:

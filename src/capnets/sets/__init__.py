@@ -19,7 +19,14 @@ import torch
 from capnets.errors import InputError
 from capnets.memory import check_memory
 from capnets.sets import display, storage, validation
-from capnets.sets.ragged import Array, offsets_of, random_orders
+from capnets.sets.ragged import (
+    Array,
+    offsets_of,
+    owner_of,
+    positions_of,
+    random_orders,
+    starts_of,
+)  # fmt: skip
 
 __all__ = ["Array", "Sets", "offsets_of", "random_orders"]
 
@@ -233,9 +240,8 @@ class Sets:
             raise InputError(f"there is no set {chosen[outside][0]}: there are {len(self)}")
         chosen = chosen % max(len(self), 1)
         sizes = self.sizes[chosen]
-        offsets = offsets_of(sizes)
-        positions = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return self._part(chosen, self.index[positions], offsets)
+        rows = np.repeat(self.offsets[chosen], sizes) + positions_of(sizes)
+        return self._part(chosen, self.index[rows], offsets_of(sizes))
 
     def _part(self, chosen: slice | Array, index: Array, offsets: Array) -> Self:
         y, ids, weights = (
@@ -266,14 +272,14 @@ class Sets:
         `order` holds, set after set, positions inside the set: position 0 is its first instance.
         """
         order = np.asarray(order)
-        starts = np.repeat(self.offsets[:-1], self.sizes)
+        starts = starts_of(self.sizes)
         seen = np.zeros(len(self.index), dtype=bool)
         sizes = np.repeat(self.sizes, self.sizes)
         if order.shape != self.index.shape or ((order < 0) | (order >= sizes)).any():
             raise InputError("an order names every position of every set once, set after set")
         seen[starts + order] = True
         if not seen.all():
-            bad = int(np.searchsorted(self.offsets, np.argmin(seen), "right") - 1)
+            bad = owner_of(self.offsets, np.argmin(seen))
             raise InputError(f"the order given for set {bad} is not a permutation of its instances")
         return replace(self, index=self.index[starts + order])
 

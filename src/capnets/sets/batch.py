@@ -18,6 +18,7 @@ from torch import Tensor
 from capnets.errors import InputError
 from capnets.memory import check_memory
 from capnets.sets import Array, Sets, random_orders
+from capnets.sets.ragged import starts_of
 
 __all__ = ["Batch", "Batches", "batches"]
 
@@ -164,8 +165,8 @@ class Batches:
             order = order[torch.randperm(len(order), generator=shuffle).numpy()]
         index = self.index
         if reorder is not None:
-            starts = np.repeat(self.offsets[:-1], self.sizes)
-            index = index[torch.from_numpy(starts + random_orders(self.sizes, reorder))]
+            rows = starts_of(self.sizes) + random_orders(self.sizes, reorder)
+            index = index[torch.from_numpy(rows)]
         rank, world = share
         order = order[rank : len(order) // world * world : world] if world > 1 else order
         cuts: Sequence[int] = range(0, len(order), size)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from capnets.sets.ragged import owners_of
+
 if TYPE_CHECKING:
     from capnets.sets import Sets
 
@@ -30,7 +32,7 @@ def instance_numbers(sets: Sets) -> Numbers:
     """
     rows, place = np.unique(sets.index, return_inverse=True)
     numbers = _row_numbers(sets, rows)[place]
-    owner = np.repeat(np.arange(len(sets)), sets.sizes)
+    owner = owners_of(sets.sizes)
     numbers = mixed(numbers + mixed(_occurrence(numbers, owner)))
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers, dtype=np.uint64)])
     whole = running[sets.offsets[1:]] - running[sets.offsets[:-1]]

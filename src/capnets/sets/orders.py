@@ -16,9 +16,9 @@ from typing import Any, Self
 import numpy as np
 
 from capnets.errors import InputError, unknown
-from capnets.sets import Array, Sets, offsets_of
+from capnets.sets import Array, Sets
 from capnets.sets.hashing import instance_numbers, mixed
-from capnets.sets.ragged import sorted_orders
+from capnets.sets.ragged import positions_of, sorted_orders, starts_of
 
 __all__ = ["EVERY_LIMIT", "Orders", "as_orders"]
 
@@ -117,10 +117,9 @@ class Orders:
             raise InputError(
                 f"sorting needs one number per instance ({len(sets.index)}), not {keys.shape}"
             )
-        owner = np.repeat(np.arange(len(sets)), sets.sizes)
-        order = np.lexsort((-keys if descending else keys, owner))
+        order = sorted_orders(sets.sizes, -keys if descending else keys)
         direction = "descending" if descending else "ascending"
-        return cls.of(order - sets.offsets[owner], label=f"sorted by {label}, {direction}")
+        return cls.of(order, label=f"sorted by {label}, {direction}")
 
     @property
     def exact(self) -> bool:
@@ -131,7 +130,7 @@ class Orders:
         """The orders for these sets, in blocks that are independent of each other."""
         sizes = sets.sizes
         if self.kind == "given":
-            yield [_ascending(sizes)]
+            yield [positions_of(sizes)]
         elif self.kind == "listed":
             yield [np.asarray(self.listed, dtype=np.int64)]
         elif self.kind == "every":
@@ -150,7 +149,7 @@ class Orders:
 
         Means of added values sum to the mean prediction: averaging keeps values additive.
         """
-        starts = np.repeat(sets.offsets[:-1], sets.sizes)
+        starts = starts_of(sets.sizes)
         total, passes = np.zeros(()), 0
         for order in (order for block in self.blocks(sets) for order in block):
             found = np.asarray(answer(sets.reorder(order)), dtype=np.float64)
@@ -203,15 +202,9 @@ def reverse(order: Array, sizes: Array) -> Array:
     >>> reverse(np.array([1, 0, 2, 0]), np.array([3, 1])).tolist()
     [2, 0, 1, 0]
     """
-    starts = np.repeat(offsets_of(sizes)[:-1], sizes)
-    last = starts + np.repeat(sizes, sizes) - 1
-    backwards: Array = order[last - (np.arange(len(order)) - starts)]
+    last = starts_of(sizes) + np.repeat(sizes, sizes) - 1
+    backwards: Array = order[last - positions_of(sizes)]
     return backwards
-
-
-def _ascending(sizes: Array) -> Array:
-    positions: Array = np.arange(int(sizes.sum())) - np.repeat(offsets_of(sizes)[:-1], sizes)
-    return positions
 
 
 def _random(sets: Sets, seed: int) -> Iterator[Array]:

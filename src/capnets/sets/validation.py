@@ -10,7 +10,7 @@ import torch
 
 from capnets.errors import InputError
 from capnets.sets.precision import TOO_FAR, Range, is_far, is_wide
-from capnets.sets.ragged import Array
+from capnets.sets.ragged import Array, owner_of
 
 if TYPE_CHECKING:
     from capnets.sets import Sets
@@ -86,7 +86,7 @@ def check_finite(sets: Sets) -> None:
     used = bad[sets.index]
     if used.any():
         position = int(np.argmax(used))
-        k = int(np.searchsorted(sets.offsets, position, "right")) - 1
+        k = owner_of(sets.offsets, position)
         instance = sets.instances[sets.index[position]]
         place = tuple(np.argwhere(~np.isfinite(instance))[0].tolist())
         raise InputError(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capnets.errors import InputError
+from capnets.sets.ragged import owners_of
 
 __all__ = ["CLASSES", "Floats", "Integers", "counts", "earlier", "firsts", "owners"]
 
@@ -26,7 +27,7 @@ def owners(offsets: Integers) -> NDArray[np.int64]:
     >>> owners(np.array([0, 2, 2, 5])).tolist()
     [0, 0, 2, 2, 2]
     """
-    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return owners_of(np.diff(offsets))
 
 
 def counts(classes: Integers, offsets: Integers) -> NDArray[np.int64]:
