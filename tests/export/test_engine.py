@@ -104,7 +104,7 @@ def test_estimators():
     estimator = SetRegressor("c-gru", members=1, epochs=1, hidden=4, orders=1, random_state=0)
     with pytest.raises(InputError, match="SetRegressor has no network yet; fit it first"):
         Engine(estimator)
-    sets = [np.full((n, 3), n, dtype=np.float32) for n in (1, 2, 3, 4) * 3]
+    sets = [np.eye(n, 3, dtype=np.float32) for n in (1, 2, 3, 4) * 3]
     estimator.fit(sets, [float(len(x)) for x in sets])
     np.testing.assert_allclose(
         Engine(estimator).predict(sets), estimator.predict(sets), rtol=1e-4, atol=1e-5

@@ -68,6 +68,8 @@ def _judge(name: str, feature: Array, y: Array, *, named: bool, single: bool) ->
     found, count = len(np.unique(y)), len(y)
     if found < 2 or len(np.unique(feature)) < 2:
         return
+    if single and found < MIN_LABELS:  # every feature of a set of one instance is constant in it
+        return
     fit = _affine(feature, y)
     if fit is not None and (named or (count >= MIN_SETS and found >= MIN_LABELS and not single)):
         raise InputError(
