@@ -16,6 +16,8 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
     [
         "capnets.cli",
+        "capnets.estimators",
+        "capnets.export.onnx",
         "capnets.learn",
         "capnets.nn.kernels.recurrence",
         "capnets.training.fit",
@@ -36,8 +38,8 @@ class Command:
     log
         A file for standard output and standard error together.
     die_at
-        The process kills itself (SIGKILL) before its so-many-th act of writing: a file forced to
-        disk, given its name, or removed.
+        The process kills itself (SIGKILL) before this act of writing, counted from 1: to write a
+        file (half of it is written), to flush, rename, exchange or remove a file or a folder.
     file_size
         The largest file that it may write, in bytes.
     nobody
@@ -116,18 +118,43 @@ def _run(
     main()
 
 
+def kill_at(moment: int, code: str, *arguments: object) -> int:
+    """Run Python code that dies as a `Command` with `die_at` does; return its exit code.
+
+    The code finds its arguments, as strings, in the list `arguments`.
+    """
+    given = [str(argument) for argument in arguments]
+    process = SERVER.Process(target=_execute, args=(moment, code, given), daemon=True)
+    process.start()
+    process.join(300)
+    assert process.exitcode is not None, "the process does not end"
+    return process.exitcode
+
+
+def _execute(moment: int, code: str, arguments: list[str]) -> None:
+    _die_at(moment)
+    exec(code, {"arguments": arguments})
+
+
 def _die_at(moment: int) -> None:
     acts = 0
 
-    def counted(act):
+    def counted(act, half=None):
         def wrapped(*args, **kwargs):
             nonlocal acts
             acts += 1
             if acts == moment:
+                if half is not None:
+                    half(*args, **kwargs)
                 os.kill(os.getpid(), signal.SIGKILL)
             return act(*args, **kwargs)
 
         return wrapped
 
-    for name in ("fsync", "replace", "unlink"):
+    from capnets.files import folders
+
+    for name in ("fsync", "replace", "unlink", "rename", "mkdir", "rmdir", "link"):
         setattr(os, name, counted(getattr(os, name)))
+    folders._exchange = counted(folders._exchange)
+    write = Path.write_bytes
+    Path.write_bytes = counted(write, lambda path, data: write(path, data[: len(data) // 2]))

@@ -21,16 +21,25 @@ CONFIG = RunConfig(
     priors=({"kind": "upper-bound", "weight": 1.0, "bound": 2.0},),
 )
 
+FINISHED = ["config.json", "history.jsonl", "metrics.json", "weights.safetensors"]
+
 
 @pytest.fixture
 def run(tmp_path) -> Run:
     """A finished one."""
     run = Run.create(tmp_path / "run", CONFIG)
-    model = CONFIG.model.build(seed=3)
-    run.write_history([{"epoch": 1, "valid": 2.0}, {"epoch": 2, "valid": None}])
-    run.write_weights(model)
-    run.finish({"shared": {"mse": 0.5}})
+    finish(run, seed=3)
     return run
+
+
+def finish(run: Run, *, seed: int) -> None:
+    run.write_history([{"epoch": 1, "valid": 2.0}, {"epoch": 2, "valid": None}])
+    run.write_weights(CONFIG.model.build(seed=seed))
+    run.finish({"shared": {"mse": 0.5}})
+
+
+def finished_names(folder) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if not p.name.startswith("checkpoint"))
 
 
 class TestKeeping:
@@ -69,7 +78,7 @@ class TestKeeping:
     def test_nothing_that_executes(self, run):
         for path in run.folder.iterdir():
             assert b"pickle" not in path.read_bytes()
-        assert {p.suffix for p in run.folder.iterdir()} == {".json", ".jsonl", ".safetensors", ""}
+        assert {p.suffix for p in run.folder.iterdir()} == {".json", ".jsonl", ".safetensors"}
 
     def test_same_run_same_bytes(self, run, tmp_path):
         other = Run.create(tmp_path / "other", CONFIG)
@@ -116,11 +125,53 @@ class TestCreate:
     def test_force(self, run):
         (run.folder / "checkpoint-0.safetensors").write_text("of a member of an ensemble")
         (run.folder / "notes.txt").write_text("a user's own")
-        again = Run.create(run.folder, replace(CONFIG, seed=8), force=True)
-        assert again.config.seed == 8
-        assert not again.finished
-        left = {p.name for p in run.folder.iterdir()}
-        assert left == {".lock", "config.json", "notes.txt"}
+        (run.folder / "plots").mkdir()
+        (run.folder / "plots" / "a.svg").write_text("a user's own")
+        kept = sorted([*FINISHED, "notes.txt", "plots"])
+        new = Run.create(run.folder, replace(CONFIG, seed=8), force=True)
+        assert new.config.seed == 8
+        assert not new.finished
+        assert finished_names(run.folder) == sorted([*FINISHED, "notes.txt", "plots"]), (
+            "still the old run"
+        )
+        assert load(run.folder).config.seed == 7
+        finish(new, seed=4)
+        assert new.folder == run.folder
+        assert load(run.folder).config.seed == 8
+        assert finished_names(run.folder) == kept
+        assert (run.folder / "plots" / "a.svg").read_text() == "a user's own"
+        assert [p.name for p in run.folder.parent.iterdir()] == ["run"]
+
+    def test_force_on_an_unfinished_run(self, tmp_path):
+        Run.create(tmp_path / "r", CONFIG).checkpoint.write_text("some epochs")
+        new = Run.create(tmp_path / "r", replace(CONFIG, seed=8), force=True)
+        assert [p.name for p in new.folder.iterdir()] == ["config.json"]
+        assert new.folder == tmp_path / "r"
+
+    def test_resume_a_replacement(self, run):
+        other = replace(CONFIG, seed=8)
+        Run.create(run.folder, other, force=True).checkpoint.write_text("some epochs")
+        assert Run.create(run.folder, CONFIG, resume=True).finished, "the old run"
+        new = Run.create(run.folder, other, resume=True)
+        assert new.checkpoint.read_text() == "some epochs"
+        assert Run.in_training(run.folder).config == other
+        with pytest.raises(InputError, match="begun with other settings"):
+            Run.create(run.folder, replace(CONFIG, seed=9), resume=True)
+        again = Run.create(run.folder, replace(CONFIG, seed=9), force=True)
+        assert not again.checkpoint.exists(), "force starts over"
+
+    def test_same_settings_again(self, run):
+        """The replacement is continued, not the finished run returned."""
+        Run.create(run.folder, CONFIG, force=True)
+        assert not Run.create(run.folder, CONFIG, resume=True).finished
+
+    def test_through_a_link(self, run, tmp_path):
+        (tmp_path / "elsewhere").mkdir()
+        link = tmp_path / "elsewhere" / "latest"
+        link.symlink_to(run.folder)
+        finish(Run.create(link, replace(CONFIG, seed=8), force=True), seed=4)
+        assert link.is_symlink()
+        assert load(run.folder).config.seed == 8
 
     def test_folder_of_something_else(self, tmp_path):
         (tmp_path / "letters.txt").write_text("dear")
@@ -131,14 +182,14 @@ class TestCreate:
 
     def test_file_in_its_place(self, tmp_path):
         (tmp_path / "r").write_text("x")
-        with pytest.raises(InputError, match=r"cannot write to .*r: File exists"):
+        with pytest.raises(InputError, match=r"cannot write to .*r: it is a file"):
             Run.create(tmp_path / "r", CONFIG)
 
     def test_leftovers_of_the_dead(self, tmp_path):
         run = Run.create(tmp_path / "r", CONFIG)
         (run.folder / ".weights.safetensors.0011aabb.part").write_text("half")
         Run.create(tmp_path / "r", CONFIG, resume=True)
-        assert {p.name for p in run.folder.iterdir()} == {".lock", "config.json"}
+        assert {p.name for p in run.folder.iterdir()} == {"config.json"}
 
 
 class TestLock:

@@ -11,11 +11,12 @@ Everything is written atomically and read without executing anything.
 
 from __future__ import annotations
 
-import fcntl
 import json
+import os
 import platform
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -24,6 +25,8 @@ from typing import Any
 
 from capnets.errors import InputError
 from capnets.files import write_json, write_text
+from capnets.files.folders import recover_folder, remove_folder, replace_folder, staging_folder
+from capnets.files.locks import lock_folder
 from capnets.files.tensors import Damaged, read_tensors, write_tensors
 from capnets.models import ModelSpec, SetModel
 from capnets.records import Record
@@ -33,6 +36,8 @@ from capnets.training.recipe import Recipe
 __all__ = ["Run", "RunConfig", "load", "versions"]
 
 FORMAT = 1
+#: Marks a run that is trained beside a finished one and will replace it.
+REPLACEMENT = ".replacement"
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,21 @@ class Run:
     ----------
     folder
         Where it is.
+
+    Attributes
+    ----------
+    folder
+        Where its files are. A run that replaces a finished one is in a hidden sibling until it is
+        finished itself.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self._replaces: Path | None = None
         if not (self.folder / "config.json").is_file():
-            raise InputError(f"{self.folder} is not a run: it has no config.json")
+            recover_folder(self.folder)
+            if not (self.folder / "config.json").is_file():
+                raise InputError(f"{self.folder} is not a run: it has no config.json")
 
     def __repr__(self) -> str:
         state = "finished" if self.finished else "unfinished"
@@ -109,53 +123,90 @@ class Run:
     def create(
         cls, folder: str | Path, config: RunConfig, *, resume: bool = False, force: bool = False
     ) -> Run:
-        """Begin a run, go on with one, or (with `force`) replace one.
+        """Begin a run, continue one, or (with `force`) replace one.
 
-        A finished run is never overwritten without `force`; an unfinished one is only taken up
-        again with `resume`, and only with the configuration that it was begun with. One that ended
-        before its first epoch (its data were not there, say) has nothing to lose and begins anew.
+        A finished run is never overwritten without `force`, and then stays until its replacement is
+        finished. An unfinished run or replacement is only continued with `resume`, and only with
+        the configuration that it was begun with. One that ended before its first epoch has nothing
+        to lose and begins anew.
         """
         folder = Path(folder)
-        there = folder.iterdir() if folder.is_dir() else ()
-        strange = any(not path.name.startswith(".") for path in there)
-        if strange and not (folder / "config.json").exists():
-            raise InputError(f"{folder} exists and is not a run; choose another folder")
-        with _alone(folder):  # what another process is writing is not touched
-            _sweep(folder, ".*.part")  # left by a process that was killed while it wrote
+        _check_is_run(folder)
+        with _alone(folder):  # leave alone what another process is writing
+            recover_folder(folder, locked=True)
+            _sweep(folder, ".*.part", REPLACEMENT)  # left by a process that was killed
+            finished = (folder / "metrics.json").is_file()
+            if force and finished:
+                return cls._replacement(folder, config)
             if force:
                 _sweep(folder, *cls.RESULTS)
+            new = staging_folder(folder)
+            if not finished or not (new / REPLACEMENT).is_file():
+                remove_folder(new)  # nothing that could be resumed
             begun = any(any(folder.glob(pattern)) for pattern in cls.RESULTS)
-            if force or not begun or not (folder / "config.json").exists():
-                values = {**config.to_dict(), "versions": config.versions or versions()}
-                write_json(folder / "config.json", values)
-                return cls(folder)._pinned()
-            run = cls(folder)._pinned()
+            if not begun or not (folder / "config.json").exists():
+                return cls._begin(folder, config)
             if not resume:
                 raise InputError(
                     f"{folder} holds a finished run; --force replaces it"
-                    if run.finished
+                    if finished
                     else f"{folder} holds an unfinished run; --resume goes on, --force starts over"
                 )
-            if run.config != RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))):
-                raise InputError(
-                    f"{folder} was begun with other settings; resume with the same ones, "
-                    "or use --force"
-                )
-            if run.finished:  # it may have been killed before it had put everything away
-                _sweep(folder, "checkpoint*.safetensors")
+            return cls._resume(folder, config)
+
+    @classmethod
+    def in_training(cls, folder: str | Path) -> Run:
+        """Open the run that is being trained into a folder, or the one that will replace it."""
+        new = staging_folder(Path(folder))
+        if not (new / REPLACEMENT).is_file():
+            return cls(folder)
+        run = cls(new)
+        run._replaces = Path(folder)
+        return run
+
+    @classmethod
+    def _begin(cls, folder: Path, config: RunConfig) -> Run:
+        values = {**config.to_dict(), "versions": config.versions or versions()}
+        write_json(folder / "config.json", values)
+        return cls(folder)._pinned()
+
+    @classmethod
+    def _replacement(cls, folder: Path, config: RunConfig) -> Run:
+        if os.path.ismount(folder):
+            raise InputError(
+                f"{folder} is a mount point and cannot be replaced in one step; "
+                "choose a folder inside it"
+            )
+        new = staging_folder(folder)
+        remove_folder(new)
+        cls._begin(new, config)
+        write_text(new / REPLACEMENT, "")
+        return cls.in_training(folder)._pinned()
+
+    @classmethod
+    def _resume(cls, folder: Path, config: RunConfig) -> Run:
+        wanted = RunConfig.from_dict(json.loads(json.dumps(config.to_dict())))
+        for run in (cls.in_training(folder), cls(folder)):
+            if run._pinned().config != wanted:
+                continue
+            if run.finished:  # it may have been killed before it was put in its place
+                run._settle()
             return run
+        raise InputError(
+            f"{folder} was begun with other settings; resume with the same ones, or use --force"
+        )
 
     #: What training writes beside the configuration, in the order in which it is removed.
     RESULTS = ("metrics.json", "checkpoint*.safetensors", "weights.safetensors", "history.jsonl")
 
     @property
     def checkpoint(self) -> Path:
-        """Where training keeps its state until it ends."""
+        """Path of the training state; the file is there until training ends."""
         return self.folder / "checkpoint.safetensors"
 
     @property
     def finished(self) -> bool:
-        """Whether the run is complete."""
+        """Return whether the run is complete."""
         return (self.folder / "metrics.json").is_file()
 
     @cached_property
@@ -204,17 +255,43 @@ class Run:
         self.__dict__.pop("model", None)
 
     def finish(self, metrics: dict[str, Any]) -> None:
-        """Write what came of it; from now on the run is complete."""
+        """Write the metrics, which completes the run, and replace the earlier run if there is one.
+
+        The caller holds the `lock`.
+        """
         write_json(self.folder / "metrics.json", metrics)
         self.__dict__.pop("metrics", None)
-        self.checkpoint.unlink(missing_ok=True)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Remove the training state; move a replacement to its place."""
+        _sweep(self.folder, "checkpoint*.safetensors")
+        if self._replaces is None:
+            return
+        folder = self._replaces
+        try:
+            _sweep(folder, REPLACEMENT)
+            _keep_others(folder, self.folder)
+            replace_folder(self.folder, folder)
+        except OSError as error:
+            raise InputError(
+                f"cannot replace {folder}: {error.strerror or error}; the run that was there is "
+                f"unchanged, and the new one is in {self.folder}: --resume puts it in its place"
+            ) from error
+        self.folder, self._replaces = folder, None
+        _sweep(folder, REPLACEMENT)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep a second process from training into the same folder; ends with the process."""
-        with _alone(self.folder):
-            if Run(self.folder).config != self.config:
-                raise InputError(f"another process has just replaced the run in {self.folder}")
+        folder = self._replaces or self.folder
+        with _alone(folder):
+            try:
+                same = Run(self.folder).config == self.config
+            except InputError:
+                same = False
+            if not same:
+                raise InputError(f"another process has just replaced the run in {folder}")
             yield
 
     def _pinned(self) -> Run:
@@ -240,21 +317,37 @@ class Run:
         return InputError(f"{self.folder / name} is damaged ({reason}); restore it or train again")
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path) -> AbstractContextManager[None]:
+    return lock_folder(folder, busy=f"another process is training into {folder}")
+
+
+def _check_is_run(folder: Path) -> None:
+    """Refuse a folder that holds something else."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"cannot write to {folder}: it is a file; choose another folder")
+    there = folder.iterdir() if folder.is_dir() else ()
+    strange = any(not path.name.startswith(".") for path in there)
+    if strange and not (folder / "config.json").exists():
+        raise InputError(f"{folder} exists and is not a run; choose another folder")
+
+
+def _keep_others(old: Path, new: Path) -> None:
+    """Bring along the files of a run folder that the run did not write."""
+    written = ("config.json", *Run.RESULTS, ".*.part")
+    for path in old.iterdir():
+        if any(path.match(pattern) for pattern in written) or (new / path.name).exists():
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, new / path.name, symlinks=True, copy_function=_link)
+        else:
+            _link(path, new / path.name)
+
+
+def _link(source: str | Path, target: str | Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("a")
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {folder}: {error.strerror}; choose another folder"
-        ) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(f"another process is training into {folder}") from error
-        yield
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # not every file system has links
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _sweep(folder: Path, *patterns: str) -> None:

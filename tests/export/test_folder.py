@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from capnets.evaluate import predict
 from capnets.export import Engine, Stream, cells, export
 from capnets.export.compare import compare
 from capnets.export.onnx import fingerprint, graphs
+from capnets.files import folders
 from capnets.models import MODELS, ModelSpec, build
 from capnets.models.ensemble import Ensemble
 from capnets.nn.cells import GRUCell
@@ -255,14 +255,11 @@ def test_what_is_no_export_is_never_replaced(tmp_path):
 def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
     export(network(), tmp_path / "out")
     before = (tmp_path / "out" / "sets.onnx").read_bytes()
-    rename = os.rename
 
     def full(source, target):
-        if str(source).endswith(".part"):
-            raise OSError(28, "No space left on device")
-        rename(source, target)
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "rename", full)
+    monkeypatch.setattr(folders, "_exchange", full)
     with pytest.raises(InputError, match=r"No space left .* unchanged"):
         export(network(seed=1), tmp_path / "out", force=True)
     assert (tmp_path / "out" / "sets.onnx").read_bytes() == before

@@ -1,13 +1,13 @@
 """Searches: the best is trained, and what was stopped goes on."""
 
 import json
-import os
 
 import pytest
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import load_estimator
+from capnets.files import folders
 from capnets.tune import tune
 from tune.searching import QUICK, SPACE, columns_of, content, frame_of, sets_of, trials_in
 
@@ -119,19 +119,18 @@ class TestMoreTrials:
     ):
         losses += [2.0, 1.0]
         self.search(tmp_path, 1)
-        steps = []
+        exchange = folders._exchange
 
         class KilledError(Exception):
             pass
 
-        def rename(path, target):
-            steps.append(target)
-            if len(steps) == step:
-                raise KilledError
-            os.rename(path, target)
+        def killed(one, other):
+            if step == 2:
+                exchange(one, other)
+            raise KilledError
 
         with monkeypatch.context() as patch:
-            patch.setattr("pathlib.Path.rename", rename)
+            patch.setattr(folders, "_exchange", killed)
             with pytest.raises(KilledError):
                 self.search(tmp_path, 2)
         run = self.search(tmp_path, 2)

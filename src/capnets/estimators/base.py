@@ -302,9 +302,10 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         """Write the fitted network as a run folder; `capnets.load` and `load` read it."""
         check_is_fitted(self, "model_")
         run = Run.create(folder, self.config_, force=force)
-        run.write_history(self.history_)
-        run.write_weights(self.model_)
-        run.finish({"epochs": len(self.history_)})
+        with run.lock():
+            run.write_history(self.history_)
+            run.write_weights(self.model_)
+            run.finish({"epochs": len(self.history_)})
         return run
 
     @classmethod

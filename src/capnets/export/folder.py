@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capnets.errors import InputError
 from capnets.files import write_bytes, write_json, write_text
+from capnets.files.folders import replacing
 from capnets.models.base import SetModel
 from capnets.runs import Run
 from capnets.sets import Sets
@@ -69,7 +65,9 @@ def export(
     built = graphs(model)
     difference = compare(model, built, sets=sets)
     card = Card.of(model, built, difference=difference, run=run)
-    with _replacing(Path(folder), force=force) as temporary:
+    busy = f"another process is exporting to {folder}"
+    with replacing(Path(folder), busy=busy) as temporary:
+        _check_free(Path(folder), force=force)  # again: building the graphs took a while
         for name, graph in built.items():
             write_bytes(temporary / f"{name}.onnx", graph)
         write_text(temporary / "README.md", card.page())
@@ -84,29 +82,3 @@ def _check_free(folder: Path, *, force: bool) -> None:
         raise InputError(f"{folder} exists and is no export; choose another folder")
     if not force:
         raise InputError(f"{folder} holds an export already; --force replaces it")
-
-
-@contextmanager
-def _replacing(folder: Path, *, force: bool) -> Iterator[Path]:
-    """Give a temporary folder; when the block ends well it becomes `folder`, in one step."""
-    token = secrets.token_hex(4)
-    temporary = folder.with_name(f".{folder.name}.{token}.part")
-    before = folder.with_name(f".{folder.name}.{token}.old")
-    try:
-        yield temporary
-        _check_free(folder, force=force)  # again: building the graphs took a while
-        if folder.exists():
-            os.rename(folder, before)
-        try:
-            os.rename(temporary, folder)
-        except OSError:
-            if before.exists():
-                os.rename(before, folder)
-            raise
-    except OSError as error:
-        raise InputError(
-            f"cannot write {folder}: {error.strerror or error}; what was there before is unchanged"
-        ) from error
-    finally:
-        for rest in (temporary, before):
-            shutil.rmtree(rest, ignore_errors=True)

@@ -101,7 +101,7 @@ def train(
     fabric = fabric or make_fabric()
     if not fabric.is_global_zero:  # the first process has made the run and holds its lock
         fabric.launch()
-        run = Run(folder)
+        run = Run.in_training(folder)
         learn(problem, plan, checkpoint=run.checkpoint, fabric=fabric)
         return run
     plan.model.build(plan.seed)  # raise before a folder exists if the network cannot be built
@@ -126,6 +126,4 @@ def train(
                 "total_seconds": round(max(seconds, time.perf_counter() - began), 1),
             }
         )
-        for path in run.folder.glob("checkpoint*.safetensors"):
-            path.unlink()
     return run

@@ -6,12 +6,11 @@ on from its checkpoint, and whoever comes second waits for the first.
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +21,7 @@ import torch
 
 from capnets.errors import InputError
 from capnets.evaluate import added_values, order_sensitivity, predict
+from capnets.files.locks import lock_file
 from capnets.learn import Options, make_plan, train
 from capnets.learn.tasks import task_problem
 from capnets.metrics import mse, regression
@@ -289,16 +289,12 @@ def _is_usable(folder: Path, model: ModelSpec, how: Recipe) -> bool:
         return False
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path) -> AbstractContextManager[None]:
     """Wait until no other process trains into the folder.
 
     One that is being killed, or that a cluster gave up on too early, may still be at it.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f".{folder.name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return lock_file(folder.with_name(f".{folder.name}.job"))
 
 
 # What needs no training ---------------------------------------------------------------------------

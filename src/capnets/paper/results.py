@@ -11,7 +11,6 @@ not read, and cut off by the next runner.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Any, Self
 
 from capnets.errors import InputError
 from capnets.files import write_json
+from capnets.files.locks import lock_file
 from capnets.paper.jobs import Job, job_from_dict
 
 __all__ = ["Record", "Results"]
@@ -176,22 +176,8 @@ class Results:
     @contextmanager
     def hold(self) -> Iterator[Writer]:
         """Be the one that appends; a second one is told so."""
-        try:
-            file = (self.folder / ".lock").open("a+")
-        except OSError as error:
-            raise self._unwritable(error.strerror) from error
-        with file as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                lock.seek(0)
-                raise InputError(
-                    f"process {lock.read().strip() or '?'} is already working on {self.folder}; "
-                    "wait for it, or use another folder"
-                ) from error
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
+        busy = f"another process is already working on {self.folder}; wait, or use another folder"
+        with lock_file(self.folder / ".lock", busy=busy):
             yield Writer(self.path)
 
 

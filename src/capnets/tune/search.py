@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.files import write_json
+from capnets.files.folders import recover_folder, remove_folder, replace_folder
+from capnets.files.locks import lock_folder
 from capnets.learn import Options, Problem, make_plan, train
 from capnets.learn.fingerprint import fingerprint
 from capnets.learn.folds import make_folds
@@ -154,22 +155,18 @@ def _best_run(
     folder: Path, problem: Problem, options: Options, best: optuna.trial.FrozenTrial
 ) -> Run:
     """Return the finished run of the best trial: the existing one, if it has the same settings."""
-    run, before = folder / "run", folder / ".before"
-    if before.exists() and not run.exists():  # killed between the two steps of a replacement
-        before.rename(run)
-    if _tried(run) == best.params:
-        return Run(run)
-    # Named after its content, so that only the same training is resumed.
-    new = folder / f".run-{digest([best.params, problem.origin['source']])}"
-    plan = make_plan(problem, replace(options, **Space.settings(best.params)))
-    train(problem, plan, new, resume=True)
-    write_json(new / "trial.json", {"trial": best.number, "loss": best.value, **best.params})
-    shutil.rmtree(before, ignore_errors=True)
-    if run.exists():
-        run.rename(before)
-    new.rename(run)
-    for useless in (before, *folder.glob(".run-*")):
-        shutil.rmtree(useless, ignore_errors=True)
+    run = folder / "run"
+    recover_folder(run)
+    if _tried(run) != best.params:
+        # Named after its content, so that only the same training is resumed.
+        new = folder / f".run-{digest([best.params, problem.origin['source']])}"
+        plan = make_plan(problem, replace(options, **Space.settings(best.params)))
+        train(problem, plan, new, resume=True)
+        write_json(new / "trial.json", {"trial": best.number, "loss": best.value, **best.params})
+        with lock_folder(run, busy=f"another process is training into {run}"):
+            replace_folder(new, run)
+    for useless in folder.glob(".run-*"):
+        remove_folder(useless)
     return Run(run)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.files import write_json, writing
+from capnets.files.locks import lock_file
 from capnets.tasks.embeddings.base import Features
 from capnets.tasks.files import cache_folder
 
@@ -50,14 +50,12 @@ def alone(path: Path) -> Iterator[None]:
     """Several processes may want the same features: one computes them, the others wait."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.with_suffix(".lock").open("w")
     except OSError as error:
         raise InputError(
             f"cannot write to the cache, {path.parent}: {error.strerror}; "
             "point CAPNETS_CACHE at a folder that can be written to"
         ) from error
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with lock_file(path.with_suffix(".lock")):
         yield
 
 
