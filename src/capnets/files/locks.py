@@ -23,14 +23,16 @@ def lock_file(path: Path, *, busy: str | None = None) -> Iterator[None]:
     path
         The lock file. It is removed at the end.
     busy
-        The error to raise if another process or thread holds the lock. None waits for it.
+        The error to raise if another process or thread holds the lock; `{process}` in it becomes
+        the number of that process. None waits for the lock.
     """
     lock = FileLock(path, thread_local=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=-1 if busy is None else 0)
+        path.write_text(str(os.getpid()))
     except Timeout:
-        raise InputError(busy or f"{path} is locked") from None
+        raise InputError((busy or "").replace("{process}", _holder(path))) from None
     except OSError as error:
         raise InputError(
             f"cannot write to {path.parent}: {error.strerror or error}; choose another folder"
@@ -54,3 +56,10 @@ def lock_folder(folder: Path, *, busy: str | None = None) -> Iterator[None]:
     inside = os.path.ismount(real)
     with lock_file(real / ".lock" if inside else real.with_name(f".{real.name}.lock"), busy=busy):
         yield
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text() or "?"
+    except OSError:
+        return "?"

@@ -176,7 +176,8 @@ class Results:
     @contextmanager
     def hold(self) -> Iterator[Writer]:
         """Be the one that appends; a second one is told so."""
-        busy = f"another process is already working on {self.folder}; wait, or use another folder"
+        busy = f"is already working on {self.folder}; wait for it, or use another folder"
+        busy = "process {process} " + busy
         with lock_file(self.folder / ".lock", busy=busy):
             yield Writer(self.path)
 
