@@ -110,7 +110,7 @@ def test_networks_beyond_the_paper_are_not_trained_with_its_recipe():
 def test_mean_median_and_deviation_can_come_from_three_runs(model, task):
     # Of three numbers with a given distance t of mean and median, the deviation is smallest when
     # two are equal: sqrt(2) t if it divides by three. (Dividing by two, it would have to be at
-    # least sqrt(3) t, which eight of the printed jobs are not.) A printed t may be 0.01 off.
+    # least sqrt(3) t, which eight of the printed cells are not.) A printed t may be 0.01 off.
     distance = abs(effectiveness.MAIN_MEAN[model][task] - effectiveness.MAIN_MEDIAN[model][task])
     least = sqrt(2) * max(0.0, distance - 0.01)
     assert least <= effectiveness.MAIN_STDEV[model][task] + 0.005 + 1e-9

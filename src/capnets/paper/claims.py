@@ -1,4 +1,4 @@
-"""What the paper claims, counted in its own numbers and in ours."""
+"""Claims of the paper, counted in its own numbers and in ours."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from capnets.paper.compare import Compared, Comparison, Number
 from capnets.paper.names import CAPACITY, COUNTERPART, MODELS
+from capnets.paper.resample import interval
 
 __all__ = ["IMAGE_TASKS", "Case", "Claim", "Count", "count_claims", "least", "lower"]
 
@@ -21,54 +25,73 @@ class Case:
 
     Attributes
     ----------
-    close
-        Whether they are no further apart than their deviations over seeds together.
+    replicates
+        The same comparison with other test sets and seeds; None if their effect is unknown.
     complete
-        Whether all was run that both should rest on.
+        True if all runs were made that both numbers should rest on.
     """
 
     holds: bool
-    close: bool = False
+    replicates: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
     complete: bool = True
 
 
 @dataclass(frozen=True)
 class Count:
-    """In how many of how many cases something holds; cases without numbers are not counted."""
+    """Number of cases in which a statement holds, of those that have numbers.
+
+    Attributes
+    ----------
+    low, high
+        95 % interval of `holds` over test sets and seeds; None if no case has replicates.
+    unresampled
+        Cases without replicates: a single seed, recorded without errors of blocks.
+    incomplete
+        Cases that rest on fewer runs than wanted.
+    """
 
     holds: int
     cases: int
-    close: int = field(default=0, compare=False)
+    low: int | None = field(default=None, compare=False)
+    high: int | None = field(default=None, compare=False)
+    unresampled: int = field(default=0, compare=False)
     incomplete: int = field(default=0, compare=False)
 
     @classmethod
     def of(cls, cases: Iterable[Case | None]) -> Count:
         """Count cases, where None is one without numbers."""
         known = [case for case in cases if case is not None]
+        drawn = [case.replicates for case in known if case.replicates is not None]
+        fixed = sum(case.holds for case in known if case.replicates is None)
+        low = high = None
+        if drawn:
+            low, high = interval(fixed + np.sum(drawn, axis=0))
         return cls(
             sum(case.holds for case in known),
             len(known),
-            close=sum(case.close for case in known),
+            low=low,
+            high=high,
+            unresampled=len(known) - len(drawn),
             incomplete=sum(not case.complete for case in known),
         )
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper.
+    """A claim of the paper, counted in our numbers and in its own.
 
     Attributes
     ----------
     says
         The claim, in our words.
     counted
-        What a case is.
+        Definition of a case.
     scale, recipe
-        How large our experiments on it were, and how their networks were trained.
+        Size and training recipe of our experiments on it.
     ours, paper
-        In how many cases our numbers and its own numbers agree.
+        Cases that agree in our numbers and in the printed ones.
     wanted
-        How many cases there are.
+        Number of cases there are.
     """
 
     name: str
@@ -82,34 +105,41 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """Whether it holds here, in words."""
-        if not self.ours.cases:
+        """The verdict, judged at the unfavourable end of the 95 % interval."""
+        ours = self.ours
+        if not ours.cases:
             return "not run"
         if self.scale == "smoke":
             return "too small to say"
-        share = self.ours.holds / self.ours.cases
-        words = "holds" if share > 0.75 else "holds in part" if share >= 0.5 else "does not hold"
-        if self.ours.cases < self.wanted or self.ours.incomplete:
+        if ours.low is None or ours.high is None:
+            return "one seed, no interval"
+        if ours.low > 0.75 * ours.cases:
+            words = "holds"
+        elif ours.low > 0.5 * ours.cases:
+            words = "holds in most cases"
+        else:
+            words = "does not hold" if ours.high < 0.5 * ours.cases else "undecided"
+        if ours.cases < self.wanted or ours.incomplete:
             words += " so far"
         return words if self.scale == "full" else f"{words} at scale {self.scale}"
 
     @property
-    def doubt(self) -> str:
-        """What the verdict rests on less firmly than its count looks; empty: nothing."""
+    def limits(self) -> str:
+        """What the count lacks; empty if nothing."""
         ours = self.ours
         if not ours.cases:
             return ""
-        told = []
+        parts = []
         if ours.cases < self.wanted:
-            told.append(f"{ours.cases} of {self.wanted} were run")
+            parts.append(f"{ours.cases} of {self.wanted} cases run")
         if ours.incomplete:
-            told.append(f"{ours.incomplete} rest on fewer runs than wanted")
-        if ours.close:
-            told.append(f"in {ours.close} the numbers are within their deviations over seeds")
-        return "; ".join(told)
+            parts.append(f"{ours.incomplete} with fewer runs than wanted")
+        if ours.unresampled:
+            parts.append(f"{ours.unresampled} with one seed and no interval")
+        return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON object."""
+        """Return a JSON object."""
         return {**asdict(self), "verdict": self.verdict}
 
 
@@ -119,7 +149,7 @@ Cases = Callable[[Comparison, Reader], list[Case | None]]
 
 
 def count_claims(comparison: Comparison) -> tuple[Claim, ...]:
-    """All claims, counted."""
+    """Count all claims."""
     return tuple(
         Claim(
             name,
@@ -136,37 +166,40 @@ def count_claims(comparison: Comparison) -> tuple[Claim, ...]:
 
 
 def lower(a: Number | None, b: Number | None) -> Case | None:
-    """The first number below the second."""
+    """Return the case that the first number is below the second."""
     if a is None or b is None:
         return None
-    known = a.deviation is not None and b.deviation is not None
-    apart = (a.deviation or 0.0) + (b.deviation or 0.0)
-    close = known and abs(a.value - b.value) <= apart
-    return Case(a.value < b.value, close, a.complete and b.complete)
+    first, second = a.replicates, b.replicates
+    drawn = None if first is None or second is None else first < second
+    return Case(a.value < b.value, drawn, a.complete and b.complete)
 
 
 def least(numbers: Sequence[Number | None]) -> Number | None:
-    """The smallest; it rests on all of them."""
+    """Return the smallest number. It rests on all of them, and replicates choose anew."""
     known = [number for number in numbers if number is not None]
     if not known:
         return None
     best = min(known, key=lambda number: number.value)
+    drawn = None
+    if best.replicates is not None:  # the others may be of one seed, then they are fixed
+        values = [n.value if n.replicates is None else n.replicates for n in known]
+        drawn = np.min(np.broadcast_arrays(*values), axis=0)
     complete = len(known) == len(numbers) and all(number.complete for number in known)
-    return Number(best.value, best.deviation, complete)
+    return Number(best.value, drawn, complete)
 
 
 def _minus(a: Number | None, b: Number | None) -> Number | None:
     if a is None or b is None:
         return None
-    known = a.deviation is not None and b.deviation is not None
-    deviation = (a.deviation or 0.0) + (b.deviation or 0.0) if known else None
-    return Number(a.value - b.value, deviation, a.complete and b.complete)
+    first, second = a.replicates, b.replicates
+    drawn = None if first is None or second is None else first - second
+    return Number(a.value - b.value, drawn, a.complete and b.complete)
 
 
 def _counterpart(
     table: str, columns: tuple[str, ...], comparison: Comparison, read: Reader
 ) -> list[Case | None]:
-    """Capacity network below its counterpart."""
+    """Compare each capacity network with its counterpart."""
     compared = comparison.tables[table]
     return [
         lower(read(compared, model, column), read(compared, other, column))
@@ -176,7 +209,7 @@ def _counterpart(
 
 
 def _best(comparison: Comparison, read: Reader) -> list[Case | None]:
-    """The best capacity network below the best of the others."""
+    """Compare the best capacity network with the best of the others."""
     compared = comparison.tables["main-mean"]
     others = [model for model in MODELS if model not in CAPACITY]
     return [
@@ -188,7 +221,7 @@ def _best(comparison: Comparison, read: Reader) -> list[Case | None]:
 def _growth(
     table: str, pairs: tuple[tuple[str, str], ...], comparison: Comparison, read: Reader
 ) -> list[Case | None]:
-    """The lead over the counterpart larger in the second column of a pair than in the first."""
+    """Compare the lead over the counterpart in the second column of a pair with the first."""
     compared = comparison.tables[table]
 
     def lead(model: str, column: str) -> Number | None:
@@ -199,13 +232,13 @@ def _growth(
 
 def _without_abs(comparison: Comparison, read: Reader) -> list[Case | None]:
     without = comparison.tables["without-abs"]
-    main = comparison.at("main-mean", without.scale)  # networks that were trained alike
+    main = comparison.at("main-mean", without.scale)  # trained with the same recipe
     places = [(model, task) for model in CAPACITY for task in without.columns]
     return [lower(read(without, *place), read(main, *place)) for place in places]
 
 
 def _prior(comparison: Comparison, read: Reader) -> list[Case | None]:
-    """The paper draws curves and prints no numbers, so it has no case."""
+    """Compare final errors; the paper prints none, so it has no case."""
     compared = comparison.tables["regularisation"]
     return [lower(read(compared, "with prior", "final"), read(compared, "without prior", "final"))]
 
@@ -216,46 +249,44 @@ CLAIMS: tuple[tuple[str, str, str, str, Cases], ...] = (
     (
         "counterpart",
         "main-mean",
-        "A capacity network predicts better than its counterpart, the recurrent network with the "
-        "same job.",
+        "A capacity network has a lower error than its counterpart, the recurrent network with "
+        "the same cell.",
         "three pairs, five image tasks",
         partial(_counterpart, "main-mean", IMAGE_TASKS),
     ),
     (
         "counterpart-median",
         "main-median",
-        "The same by the medians of the runs, which one lucky or unlucky run does not move.",
+        "The same by medians over seeds, which are robust to a single run.",
         "three pairs, five image tasks",
         partial(_counterpart, "main-median", IMAGE_TASKS),
     ),
     (
         "best",
         "main-mean",
-        "The best capacity network predicts better than the best of the seven other networks.",
+        "The best capacity network has a lower error than the best of the seven other networks.",
         "five image tasks",
         _best,
     ),
     (
         "larger-sets",
         "larger-sets",
-        "A capacity network's lead over its counterpart grows with the size of the sets.",
-        "three pairs, the difference of their errors with 40 instances against that with 10",
+        "The lead of a capacity network over its counterpart grows with the set size.",
+        "three pairs; the difference of errors with 40 instances against 10",
         partial(_growth, "larger-sets", (("10", "40"),)),
     ),
     (
         "training-sizes",
         "training-absolute",
-        "A capacity network is ahead of its counterpart also with fewer training sets.",
+        "A capacity network also beats its counterpart with fewer training sets.",
         "three pairs, three tasks, with 30, 50 and 70 % of the sets",
         partial(_counterpart, "training-absolute", _TRAINING),
     ),
     (
         "less-data",
         "training-absolute",
-        "Its lead grows when there are fewer training sets (the paper shows this and does not say "
-        "it).",
-        "three pairs, three tasks, the difference of their errors with 30 % of the sets against "
-        "that with 70 %",
+        "The lead grows with fewer training sets (visible in the paper, not claimed by it).",
+        "three pairs, three tasks; the difference of errors with 30 % of the sets against 70 %",
         partial(
             _growth,
             "training-absolute",
@@ -265,47 +296,47 @@ CLAIMS: tuple[tuple[str, str, str, str, Cases], ...] = (
     (
         "varying-sizes",
         "varying-mean",
-        "A capacity network is ahead of its counterpart also when sets differ in size.",
+        "A capacity network also beats its counterpart when sets vary in size.",
         "three pairs, four tasks",
         partial(_counterpart, "varying-mean", ("US", "WTri", "US+S", "TriC")),
     ),
     (
         "order",
         "order-statistics",
-        "A capacity network depends less on the order of the instances than its counterpart: "
-        "its error changes less.",
-        "three pairs on Unique Sum, the standard deviation of a network's error over five orders "
-        "of its test sets (the mean over seeds)",
+        "A capacity network is less sensitive to the order of instances than its counterpart: "
+        "its error varies less.",
+        "three pairs on Unique Sum; the standard deviation of the error over five orders of the "
+        "test sets (mean over seeds)",
         partial(_counterpart, "order-statistics", ("stdev",)),
     ),
     (
         "order-spread",
         "order-statistics",
-        "The same, set by set: its predictions change less.",
-        "three pairs on Unique Sum, the deviation of the prediction for a set over five orders "
-        "(the mean over sets and seeds); the paper has no such numbers",
+        "The same per set: its predictions vary less.",
+        "three pairs on Unique Sum; the standard deviation of a prediction over five orders (mean "
+        "over sets and seeds); the paper has no such numbers",
         partial(_counterpart, "order-statistics", ("spread",)),
     ),
     (
         "prefixes",
         "prefix-added-values",
-        "A capacity network's added values are nearer to the exact ones than what its counterpart "
-        "gives: differences of predictions for ever longer prefixes.",
+        "Added values of a capacity network are closer to the exact ones than prefix differences "
+        "of its counterpart.",
         "three pairs, two tasks",
         partial(_counterpart, "prefix-added-values", ("WTri", "TriC")),
     ),
     (
         "without-abs",
         "without-abs",
-        "Without the absolute value, so that added values may be negative, the error is lower.",
-        "three capacity networks, four tasks; the paper says: in several cases",
+        "Without the absolute value the error is lower.",
+        "three capacity networks, four tasks; the paper claims it for several cases",
         _without_abs,
     ),
     (
         "regularisation",
         "regularisation",
-        "Knowing that no instance adds more than 1 lowers the error of C-GRU on Unique Count.",
-        "one network; the paper draws its curves and prints no numbers",
+        "The prior that no instance adds more than 1 lowers the error of C-GRU on Unique Count.",
+        "one network; the paper draws curves and prints no numbers",
         _prior,
     ),
 )

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import isnan
-from statistics import pstdev
+from statistics import fmean, pstdev
 from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from capnets.errors import InputError
 from capnets.paper.jobs import Job, TrainingJob
+from capnets.paper.resample import replicates
 from capnets.paper.results import Record
 from capnets.paper.scales import Scale, every_scale
 from capnets.paper.tables import TABLES, Entry, Table
@@ -26,18 +29,18 @@ EXACT = ("parameters",)
 
 @dataclass(frozen=True)
 class Number:
-    """A number, and how far it is to be trusted.
+    """A number with its uncertainty.
 
     Attributes
     ----------
-    deviation
-        Over seeds; None: a single seed, or not known.
+    replicates
+        Values with other test sets and seeds (see `resample`); None if unknown.
     complete
-        Whether all seeds were run that its scale asks for.
+        True if all seeds were run that the scale asks for.
     """
 
     value: float
-    deviation: float | None = None
+    replicates: NDArray[Any] | None = field(default=None, compare=False, repr=False)
     complete: bool = True
 
 
@@ -51,6 +54,10 @@ class Shown:
         The number (or curve); None: nothing was found.
     deviation
         Over the seeds; None: a single seed, or a curve.
+    seeds
+        The number of each seed.
+    blocks
+        For an error: of each seed, the errors on blocks of test sets; empty if not recorded.
     done, wanted
         How many of its runs gave a number, and how many its scale asks for (or there are).
     failures
@@ -67,6 +74,8 @@ class Shown:
     wanted: int
     failures: tuple[str, ...]
     verdict: Verdict | None
+    seeds: tuple[float, ...] = ()
+    blocks: tuple[tuple[float, ...], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON object."""
@@ -152,14 +161,23 @@ class Compared:
         return published if isinstance(published, float) else None
 
     def found(self, row: str, column: str) -> Number | None:
-        """A number of ours that every seed gave which was run."""
+        """Return a number of ours with its uncertainty; None if a seed failed.
+
+        Where errors of blocks were recorded, the number is the error on the larger draw.
+        """
         shown = self.by_place.get((row, column))
         if shown is None or not isinstance(shown.ours, float) or shown.failures:
             return None
-        return Number(shown.ours, shown.deviation, complete=shown.done >= shown.wanted)
+        value, seeds = shown.ours, shown.seeds
+        if shown.blocks:
+            seeds = tuple(map(fmean, shown.blocks))
+            value = shown.entry.of_seeds(list(seeds))
+        name = f"{self.table.name} {self.protocol} {row} {column}"
+        drawn = replicates(value, seeds, shown.blocks, name=name)
+        return Number(value, drawn, complete=shown.done >= shown.wanted)
 
     def claimed(self, row: str, column: str) -> Number | None:
-        """A printed number in the same form."""
+        """Return a printed number in the same form."""
         value = self.paper(row, column)
         return None if value is None else Number(value)
 
@@ -281,6 +299,7 @@ def _show(
     others, more_failures = _values(entry, entry.minus, records, protocol)
     ours: float | tuple[float, ...] | None = None
     deviation = None
+    numbers: list[float] = []
     if values and (others or not entry.minus):
         if isinstance(values[0], tuple):
             ours = values[0]
@@ -302,10 +321,23 @@ def _show(
             job.key in records or getattr(job, "seed", 0) in scale.seeds for job in entry.needed
         ),
         failures=tuple(dict.fromkeys(failures + more_failures)),
+        seeds=tuple(numbers),
+        blocks=_blocks(entry, records, protocol),
         verdict=_verdict(entry, table, ours)
         if _comparable(table, scale, protocol) and not failures + more_failures
         else None,
     )
+
+
+def _blocks(
+    entry: Entry, records: Mapping[str, Record], protocol: str
+) -> tuple[tuple[float, ...], ...]:
+    """Return the errors of every seed on blocks of test sets, or nothing if any lacks them."""
+    if entry.reading.metric != "mse" or entry.statistic == "stdev" or entry.minus:
+        return ()
+    done = [records[job.key] for job in entry.jobs if job.key in records]
+    blocks = [tuple(r.under(protocol).get("block_mse", ())) for r in done if r.failure is None]
+    return tuple(blocks) if all(blocks) and len(set(map(len, blocks))) == 1 else ()
 
 
 def _values(

@@ -39,8 +39,9 @@ class Estimate:
         instances = record.metrics["epochs"] * _per_epoch(record.job)
         if not instances:  # a baseline that is not trained
             return
-        for group in (record.job.model, "any"):
-            self.seconds[group] += record.cost["train_seconds"]
+        seconds = record.cost.get("cpu_seconds") or record.cost["train_seconds"]
+        for group in (f"{record.job.model} {record.job.recipe}", record.job.model, "any"):
+            self.seconds[group] += seconds
             self.instances[group] += instances
 
     def left(self, outcome: Outcome) -> float | None:
@@ -53,10 +54,17 @@ class Estimate:
         # The workers of a cluster may all be gone for a while.
         return max(total / max(1, outcome.workers), longest) if self.instances else None
 
+    def hours(self, jobs: Iterable[Job]) -> float | None:
+        """Return the core hours of some jobs; None if nothing was seen yet."""
+        if not self.instances:
+            return None
+        return sum(self._of(job, epoch=0) for job in jobs) / 3600
+
     def _of(self, job: Job, *, epoch: int) -> float:
         if not isinstance(job, TrainingJob) or not self.instances:
             return 0.0
-        group = job.model if job.model in self.instances else "any"
+        groups = (f"{job.model} {job.recipe}", job.model, "any")
+        group = next(group for group in groups if group in self.instances)
         instances = (epochs_of(job) - epoch) * _per_epoch(job)
         return instances * self.seconds[group] / self.instances[group]
 

@@ -56,9 +56,12 @@ def reproduce(
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do again what failed.")] = False,
     dry: Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Run recorded jobs again and compare the bits.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run what stands behind the paper's tables; stop at any time, the same command goes on."""
+    """Run the experiments behind the paper's tables; the same command resumes after a stop."""
     from capnets.paper.plan import make_plan
     from capnets.paper.scales import find_scale
 
@@ -75,6 +78,9 @@ def reproduce(
     folder = results or Path("results") / scale
     if dry:
         _say_plan(plan, folder, as_json=as_json)
+        return
+    if verify:
+        _verify(plan, folder, as_json=as_json)
         return
     from capnets.paper.cli.progress import watching
     from capnets.paper.scheduler import reproduce as run
@@ -149,6 +155,25 @@ def _say_plan(plan: Plan, folder: Path, *, as_json: bool) -> None:
         ["table", "in the paper", "entries", "runs", "done"], [tuple(t.values()) for t in tables]
     )
     typer.echo(f"{runs} runs in all, {done} done.")
+
+
+def _verify(plan: Plan, folder: Path, *, as_json: bool) -> None:
+    from capnets.paper import verify
+
+    found = []
+    for one in verify.verify(plan, folder):
+        job = one.record.job
+        name = f"{getattr(job, 'model', '')} {getattr(job, 'task', '')}".strip()
+        found.append({"job": name, "metrics": one.metrics, "versions": one.versions})
+        if not as_json:
+            text = "same bits" if one.same else f"differs in {', '.join(one.metrics)}"
+            if one.versions:
+                text += f" (not the same: {', '.join(one.versions)})"
+            typer.echo(f"{name}: {text}")
+    if as_json:
+        print_json(found)
+    if any(one["metrics"] for one in found):
+        raise typer.Exit(1)
 
 
 def _say_outcome(outcome: Outcome, folder: Path, *, as_json: bool) -> None:

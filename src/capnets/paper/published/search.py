@@ -9,7 +9,7 @@ from capnets.paper.published.printed import numbers
 
 __all__ = ["GRID", "GRID_RATES", "GRID_TASKS", "PARAMETERS", "GridRow"]
 
-# Model, layers of encoder and decoder (None: the Set Transformers have no such job), hidden.
+# Model, layers of encoder and decoder (None: the Set Transformers have no such choice), hidden.
 GridRow = tuple[str, int | None, int]
 
 GRID_TASKS = ("US", "WTri", "US+S")

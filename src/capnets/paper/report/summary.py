@@ -1,49 +1,44 @@
-"""Everything that a report says, before it is put into any format."""
+"""Content of a report, before it is put into a format.
+
+A report answers three questions, each in a part of its own: does the paper's recipe give the
+paper's numbers and claims, what does a better recipe change, what do networks beyond the paper add?
+A table is of one recipe and one scale.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from capnets.errors import InputError
 from capnets.paper.beyond import count_beyond
 from capnets.paper.claims import Claim, count_claims
-from capnets.paper.compare import Compared, Comparison, compare
+from capnets.paper.compare import Compared, compare
 from capnets.paper.jobs import TrainingJob
 from capnets.paper.names import RECURRENT
 from capnets.paper.published.inconsistencies import INCONSISTENCIES
+from capnets.paper.report.missing import Missing, list_missing
 from capnets.paper.results import Record
-from capnets.paper.scales import PAPER_SETS, Scale
+from capnets.paper.scales import PAPER_RECIPE, PAPER_SETS, RECIPES, Scale, every_scale
 from capnets.training import recipe as recipes
 
-__all__ = ["PROTOCOLS", "SCALES", "Failed", "Recipe", "Section", "Summary", "summarise"]
+__all__ = ["PROTOCOLS", "Failed", "Part", "Recipe", "Section", "Summary", "summarise"]
 
 PROTOCOLS: Mapping[str, str] = {
-    "shared": "Test sets are new sets of images that training sets are drawn from, too. The paper "
-    "does not say so, but only this is compatible with its errors: they are far below what the "
-    "best classifiers of new images would allow. All comparisons with the paper use it.",
-    "held-out": "Test sets are drawn from images that no training set contains: what one would "
-    "meet in use. The paper has no such numbers, so these stand for themselves.",
+    "shared": "Test sets are new sets of images that also occur in training sets. The paper does "
+    "not say which images it tests on, but its errors are far below what the best classifiers of "
+    "new images allow. All comparisons with printed numbers use this protocol.",
+    "held-out": "Test sets consist of images that no training set contains, as in practice. The "
+    "paper has no such numbers.",
 }
-
-
-SCALES = (
-    "Numbers of entries that have a result. A table is of one scale, the largest that was begun "
-    "unless one was asked for (--scale): "
-    "full is the paper’s size, small a tenth of its sets, smoke only shows that everything runs. "
-    "Every scale has a results folder of its own; a report on several folders "
-    "(capnets report results/full results/small) shows what the first lacks at the scale of the "
-    "second. A table is also of one recipe: muon if it was begun with it, or else fast (--recipe). "
-    "No table and no claim has two scales or two recipes."
-)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A table under both protocols, with what has to be said about it."""
+    """A table under both protocols, with remarks."""
 
     shared: Compared
     held_out: Compared
@@ -51,31 +46,37 @@ class Section:
 
     @property
     def name(self) -> str:
-        """The table's name."""
+        """The name of the table."""
         return self.shared.table.name
 
     @property
-    def printed(self) -> bool:
-        """Whether the paper prints any number of it."""
-        return any(s.entry.published is not None or s.entry.dash for s in self.shared.shown)
-
-    @property
     def by_protocol(self) -> bool:
-        """Whether the protocol makes a difference: it does not for labels and parameters."""
+        """True if the protocol makes a difference; it does not for labels and parameters."""
         return any(
             a.ours != b.ours for a, b in zip(self.shared.shown, self.held_out.shown, strict=True)
         )
 
 
 @dataclass(frozen=True)
-class Failed:
-    """A run that gave no number.
+class Part:
+    """The answer to one of the first two questions: tables of one recipe, and the claims in them.
 
     Attributes
     ----------
-    differs
-        In what it differs from the run of the main table.
+    sections
+        Tables with at least one result.
+    claims, held_out_claims
+        The claims of the paper, counted under each protocol.
     """
+
+    sections: tuple[Section, ...]
+    claims: tuple[Claim, ...]
+    held_out_claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that gave no number; `differs` names what differs from the run of the main table."""
 
     model: str
     task: str
@@ -87,7 +88,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings that runs were trained with: what they have in common, and how many they are."""
+    """Settings that a number of runs have in common."""
 
     name: str
     settings: Mapping[str, Any]
@@ -96,75 +97,81 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a report says.
+    """Content of a report.
 
     Attributes
     ----------
-    claims, held_out_claims
-        The paper's claims, counted under each protocol.
+    paper, ours
+        Results with the paper's recipe and with ours.
     beyond, held_out_beyond
-        How far beyond the paper we come, likewise.
+        Statements on networks beyond the paper, counted under each protocol.
+    missing
+        Printed numbers without ours, with the cost of making them.
     runs
-        How many networks were trained.
+        Number of trained networks.
     stale
-        How many records were left out, because today the same would be done in another way.
+        Number of records that were left out, because the same job would give another result today.
     hours
-        Of one core, in all of them.
+        Core hours of all runs.
     longest
-        Seconds of one core of the longest run of a recurrent network at full scale; None: no such
-        run was made without a break.
+        Core seconds of the longest uninterrupted run of a recurrent network at full scale.
     """
 
-    sections: tuple[Section, ...]
-    claims: tuple[Claim, ...]
-    held_out_claims: tuple[Claim, ...]
+    paper: Part
+    ours: Part
     beyond: tuple[Claim, ...]
     held_out_beyond: tuple[Claim, ...]
+    missing: tuple[Missing, ...]
     failed: tuple[Failed, ...]
     recipes: tuple[Recipe, ...]
-    versions: tuple[Mapping[str, str], ...]
-    machines: tuple[Mapping[str, Any], ...]
+    made: tuple[Mapping[str, Any], ...]
     runs: int
     stale: int
     hours: float
     longest: float | None
 
     @property
-    def smaller(self) -> bool:
-        """Whether any table with runs is at a smaller scale than the paper's."""
-        return any(s.shared.done and s.shared.scale.name != "full" for s in self.sections)
+    def sections(self) -> tuple[Section, ...]:
+        """The tables of both recipes."""
+        return self.paper.sections + self.ours.sections
+
+    @property
+    def beyond_sections(self) -> tuple[Section, ...]:
+        """Tables of means with results of networks beyond the paper."""
+        return tuple(
+            section
+            for section in self.ours.sections
+            if any(
+                shown.ours is not None and shown.entry.statistic == "mean"
+                for shown in section.shared.beyond
+            )
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document."""
+        """Return a JSON document."""
+        parts = {"paper": self.paper, "ours": self.ours}
         return {
             "tables": [
-                {
-                    "name": s.name,
-                    "number": s.shared.table.number,
-                    "title": s.shared.table.title,
-                    "shows": s.shared.table.shows,
-                    "scale": s.shared.scale.name,
-                    "recipe": s.shared.scale.recipe,
-                    "remarks": list(s.remarks),
-                    "exact": {row: dict(jobs) for row, jobs in s.shared.table.exact.items()},
-                    "shared": [shown.to_dict() for shown in s.shared.shown],
-                    "held-out": [shown.to_dict() for shown in s.held_out.shown],
-                }
-                for s in self.sections
+                {"part": name, **_table(section)}
+                for name, part in parts.items()
+                for section in part.sections
             ],
             "claims": {
-                "shared": [claim.to_dict() for claim in self.claims],
-                "held-out": [claim.to_dict() for claim in self.held_out_claims],
+                name: {
+                    "shared": [claim.to_dict() for claim in part.claims],
+                    "held-out": [claim.to_dict() for claim in part.held_out_claims],
+                }
+                for name, part in parts.items()
             },
             "beyond": {
                 "shared": [claim.to_dict() for claim in self.beyond],
                 "held-out": [claim.to_dict() for claim in self.held_out_beyond],
             },
+            "missing": [vars(missing) for missing in self.missing],
             "protocols": dict(PROTOCOLS),
             "failed": [vars(failed) for failed in self.failed],
             "recipes": [{**vars(recipe)} for recipe in self.recipes],
-            "versions": [dict(v) for v in self.versions],
-            "machines": [dict(m) for m in self.machines],
+            "made": [dict(m) for m in self.made],
             "runs": self.runs,
             "stale": self.stale,
             "hours": self.hours,
@@ -172,15 +179,15 @@ class Summary:
         }
 
 
-def summarise(*folders: Mapping[str, Record], scales: Sequence[Scale] = ()) -> Summary:
-    """Everything that a report says on the records of one or several results folders.
+def summarise(*folders: Mapping[str, Record], scale: str | None = None) -> Summary:
+    """Summarise the records of one or several results folders.
 
-    What the first lacks, or where it has a failure, the second may fill, and so on.
+    A folder supplies what those before it lack, or where they have a failure.
 
     Parameters
     ----------
-    scales
-        What a table may be shown at, as `compare` takes them.
+    scale
+        The scale of all tables; by default each table has the largest that was begun.
     """
     from capnets.paper.execute import current
 
@@ -195,18 +202,20 @@ def summarise(*folders: Mapping[str, Record], scales: Sequence[Scale] = ()) -> S
             f"all {len(every):,} records were made with an earlier recipe or measurement; "
             "`capnets reproduce` makes them again"
         )
-    shared, held_out = (compare(records, protocol=p, scales=scales) for p in PROTOCOLS)
+    scales = [one for one in every_scale() if scale in (None, one.name)]
+    paper = [one for one in scales if one.recipe == PAPER_RECIPE]
+    ours = [one for one in scales if one.recipe != PAPER_RECIPE]
     runs = [record for record in records.values() if isinstance(record.job, TrainingJob)]
+    best = [compare(records, protocol=protocol, scales=ours) for protocol in PROTOCOLS]
     return Summary(
-        sections=_sections(shared, held_out),
-        claims=count_claims(shared),
-        held_out_claims=count_claims(held_out),
-        beyond=count_beyond(shared),
-        held_out_beyond=count_beyond(held_out),
+        paper=_part(records, paper),
+        ours=_part(records, ours),
+        beyond=count_beyond(best[0]),
+        held_out_beyond=count_beyond(best[1]),
+        missing=list_missing(records),
         failed=tuple(_failed(record) for record in runs if record.failure),
         recipes=_recipes(runs),
-        versions=_each_once(record.made["versions"] for record in records.values()),
-        machines=_each_once(record.made["machine"] for record in records.values()),
+        made=_each_once(_made(record) for record in runs or records.values()),
         runs=len(runs),
         stale=len(every) - len(records),
         hours=sum(_seconds(record) for record in runs) / 3600,
@@ -214,15 +223,44 @@ def summarise(*folders: Mapping[str, Record], scales: Sequence[Scale] = ()) -> S
     )
 
 
-def _sections(shared: Comparison, held_out: Comparison) -> tuple[Section, ...]:
-    return tuple(
+def _part(records: Mapping[str, Record], scales: Sequence[Scale]) -> Part:
+    shared, held_out = (compare(records, protocol=p, scales=scales) for p in PROTOCOLS)
+    # Parameters and labels depend on no recipe: they are told once, with the paper's.
+    mine = {
+        name: compared
+        for name, compared in shared.tables.items()
+        if _has_results(compared, trained=scales[0].recipe != PAPER_RECIPE)
+    }
+    sections = tuple(
         Section(
             compared,
             held_out.tables[name],
             (*compared.caveats, *(i.what for i in INCONSISTENCIES if name in i.tables)),
         )
-        for name, compared in shared.tables.items()
+        for name, compared in mine.items()
     )
+    return Part(sections, count_claims(shared), count_claims(held_out))
+
+
+def _has_results(compared: Compared, *, trained: bool) -> bool:
+    jobs = [job for s in compared.shown if s.done or s.failures for job in s.entry.needed]
+    return any(isinstance(job, TrainingJob) or not trained for job in jobs)
+
+
+def _table(section: Section) -> dict[str, Any]:
+    table, scale = section.shared.table, section.shared.scale
+    return {
+        "name": table.name,
+        "number": table.number,
+        "title": table.title,
+        "shows": table.shows,
+        "scale": scale.name,
+        "recipe": scale.recipe,
+        "remarks": list(section.remarks),
+        "exact": {row: dict(numbers) for row, numbers in table.exact.items()},
+        "shared": [shown.to_dict() for shown in section.shared.shown],
+        "held-out": [shown.to_dict() for shown in section.held_out.shown],
+    }
 
 
 def _failed(record: Record) -> Failed:
@@ -241,24 +279,21 @@ def _failed(record: Record) -> Failed:
 
 
 def _recipes(runs: list[Record]) -> tuple[Recipe, ...]:
-    """Recipes without what the runs of a table vary: epochs and learning rate."""
+    """Return the recipes without what the runs of a table vary: learning rate and epochs."""
     counts: Counter[tuple[str, str]] = Counter()
     for record in runs:
         assert isinstance(record.job, TrainingJob)
-        # What a recipe did not have when it was recorded has its default.
+        # Settings that recipes did not have at the time have their defaults.
         settings = recipes.Recipe.from_dict(record.made["recipe"]).to_dict()
-        for name in ("epochs", "learning_rate"):
-            if getattr(record.job, name) is not None:
-                settings[name] = "as the table says"
+        if record.job.learning_rate is not None:
+            settings["learning_rate"] = "as the table says"
         counts[record.job.recipe, json.dumps(settings, sort_keys=True)] += 1
-    return tuple(
-        Recipe(name, json.loads(settings), count)
-        for (name, settings), count in counts.most_common()
-    )
+    order = [*RECIPES, "large"]
+    found = sorted(counts.items(), key=lambda one: (order.index(one[0][0]), -one[1]))
+    return tuple(Recipe(name, json.loads(settings), count) for (name, settings), count in found)
 
 
 def _recurrent_seconds(record: Record) -> float | None:
-    """Seconds of one core, if this is an undisturbed full-scale run of a recurrent network."""
     job = record.job
     if not isinstance(job, TrainingJob) or job.model not in RECURRENT or job.sets != PAPER_SETS:
         return None
@@ -269,6 +304,13 @@ def _seconds(record: Record) -> float:
     return float(record.cost.get("cpu_seconds") or record.cost.get("train_seconds") or 0.0)
 
 
-def _each_once(values: Any) -> tuple[Mapping[str, Any], ...]:
+def _made(record: Record) -> dict[str, Any]:
+    made = record.made
+    kernels = made.get("kernels", "not recorded")
+    commit = made.get("commit") or "not recorded"
+    return {**made["versions"], "kernels": kernels, "commit": commit[:10], **made["machine"]}
+
+
+def _each_once(values: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     found = {json.dumps(value, sort_keys=True): value for value in values}
     return tuple(found.values())

@@ -1,11 +1,12 @@
-"""Numbers and names as they are read."""
+"""Format numbers and names for readers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from capnets.paper.claims import Claim
+from capnets.paper.claims import Count
 from capnets.paper.compare import Compared, Shown
 from capnets.paper.jobs import TrainingJob
 from capnets.paper.names import BEYOND, MODELS, RIDGE, label
@@ -13,9 +14,9 @@ from capnets.paper.scales import Scale
 
 __all__ = [
     "EQUAL",
-    "NOT_IN_THE_PAPER",
+    "QUESTIONS",
+    "best_of",
     "case_count",
-    "cases_of",
     "columns_of",
     "entry_count",
     "exact_of",
@@ -28,19 +29,18 @@ __all__ = [
 ]
 
 DASH = "–"
-# Of networks of ours, wherever their names stand in a table.
-NOT_IN_THE_PAPER = "not in the paper"
-# What the mark of equality means, by what is compared.
 EQUAL = (
-    "Equal are errors that agree in two digits, statistics of labels within one per cent, and "
-    "numbers of parameters exactly."
+    "Equal: errors that agree to two digits, label statistics within 1 %, parameter counts exactly."
 )
+QUESTIONS = {
+    "paper": "Does the paper’s recipe give the paper’s numbers and claims?",
+    "ours": "What does a better recipe change?",
+    "beyond": "What do networks beyond the paper add?",
+}
 
 
 def number(value: float | None) -> str:
-    """A number with as many digits as the paper would print.
-
-    Two decimals, as few as the paper has, unless they would say nothing.
+    """Format a number with two decimals, as the paper does, unless they would be zeros.
 
     >>> number(0.1849), number(407.158), number(15681.0), number(0.00257), number(None)
     ('0.18', '407.2', '15,681', '0.003', '–')
@@ -55,7 +55,7 @@ def number(value: float | None) -> str:
 
 
 def name_of(row: str) -> str:
-    """A row's name with its network as the paper writes it.
+    """Return the name of a row, with the label of its network.
 
     >>> name_of("US c-gru"), name_of("set-transformer 32")
     ('US C-GRU', 'Set Transformer 32')
@@ -65,7 +65,7 @@ def name_of(row: str) -> str:
 
 
 def columns_of(compared: Compared) -> list[str]:
-    """The columns of numbers; curves are drawn."""
+    """Return the columns of numbers; curves are drawn instead."""
     curves = {
         shown.entry.column
         for shown in compared.shown
@@ -75,7 +75,7 @@ def columns_of(compared: Compared) -> list[str]:
 
 
 def exact_of(compared: Compared) -> dict[str, list[str]]:
-    """The rows of exact numbers, in these columns."""
+    """Return the rows of exact numbers, in these columns."""
     columns = columns_of(compared)
     return {
         name_of(row): [number(numbers[column]) if column in numbers else "" for column in columns]
@@ -84,7 +84,7 @@ def exact_of(compared: Compared) -> dict[str, list[str]]:
 
 
 def ours_of(shown: Shown) -> str:
-    """Our number with its deviation, or why there is none."""
+    """Format our number with its deviation, or the reason why there is none."""
     if not isinstance(shown.ours, float):
         return shown.failures[0] if shown.failures else ""
     text = number(shown.ours)
@@ -94,7 +94,7 @@ def ours_of(shown: Shown) -> str:
 
 
 def paper_of(shown: Shown) -> str:
-    """The printed number; a dash where the paper prints one; nothing where it prints nothing."""
+    """Format the printed number; a dash where the paper prints one."""
     published = shown.entry.published
     if isinstance(published, float):
         return number(published)
@@ -102,57 +102,57 @@ def paper_of(shown: Shown) -> str:
 
 
 def progress_of(compared: Compared) -> str:
-    """What of a table was run, the paper's rows and ours counted apart.
-
-    Seeds are told where they differ from what the scale asks for.
-    """
+    """Describe what of a table was run: entries of the paper's rows, scale, recipe and seeds."""
     if not compared.done:
         alone = any(shown.done for shown in compared.shown)
-        failed = any(shown.failures for shown in compared.shown)
-        return "Needs the runs of a second seed." if alone else "Failed." if failed else "Not run."
+        return "Needs a second seed." if alone else "All runs failed."
     scale = compared.scale
     sizes = f"scale {scale.name}" + ("" if scale.name == "full" else f", {scale.sets:,} sets")
     if recipes := _recipes(compared):
         sizes += f", recipe {' and '.join(recipes)}"
-    printed, beyond = compared.printed, compared.beyond
-    text = f"{entry_count(printed)} entries run ({sizes}){_fewer(printed, scale)}."
-    if beyond:
-        text += f" Of networks that the paper does not have: {entry_count(beyond)} entries"
-        text += f"{_fewer(beyond, scale)}."
-    return text
+    printed = compared.printed
+    return f"{entry_count(printed)} entries run ({sizes}){_fewer(printed, scale)}."
+
+
+def best_of(compared: Compared) -> dict[str, str]:
+    """Format the lowest error of the paper's networks in every column, as trained here."""
+    numbers = {
+        column: [n for row in compared.rows if (n := compared.ours(row, column)) is not None]
+        for column in columns_of(replace(compared, shown=compared.printed))
+    }
+    return {column: number(min(found)) if found else "" for column, found in numbers.items()}
 
 
 def _recipes(compared: Compared) -> list[str]:
-    """How the networks of a table were trained; those of documents have a recipe of their own."""
+    """Return the recipes of a table; documents have one of their own."""
     needed = [job for shown in compared.shown if shown.done for job in shown.entry.needed]
     return list(dict.fromkeys(job.recipe for job in needed if isinstance(job, TrainingJob)))
 
 
 def _fewer(entries: Sequence[Shown], scale: Scale) -> str:
     partly = sum(shown.ours is not None and shown.done < shown.wanted for shown in entries)
-    return f", {partly} of them with fewer than {len(scale.seeds)} seeds" if partly else ""
+    return f", {partly} with fewer than {len(scale.seeds)} seeds" if partly else ""
 
 
 def entry_count(entries: Sequence[Shown]) -> str:
-    """How many of some entries have a number of ours."""
+    """Count the entries that have a number of ours."""
     return f"{sum(shown.ours is not None for shown in entries)} of {len(entries)}"
 
 
-def case_count(claim: Claim) -> tuple[str, str]:
-    """In how many cases a claim holds here and in the paper."""
-    ours, paper = (
-        f"{c.holds} of {c.cases}" if c.cases else DASH for c in (claim.ours, claim.paper)
-    )
-    return ours, paper
+def case_count(count: Count) -> str:
+    """Format a count with its 95 % interval.
 
-
-def cases_of(claim: Claim) -> str:
-    """What a case is, and what the count rests on less firmly than it looks."""
-    return "; ".join(filter(None, (claim.counted, f"recipe {claim.recipe}", claim.doubt)))
+    >>> case_count(Count(12, 15, low=11, high=13)), case_count(Count(0, 0))
+    ('12 of 15 [11–13]', '–')
+    """
+    if not count.cases:
+        return DASH
+    text = f"{count.holds} of {count.cases}"
+    return text if count.low is None else f"{text} [{count.low}–{count.high}]"
 
 
 def listed(values: Mapping[str, Any]) -> str:
-    """Names with their values.
+    """Format names with their values.
 
     >>> listed({"torch": "2.8", "cores": 2})
     'torch 2.8, cores 2'

@@ -1,87 +1,59 @@
-"""How ours were trained, in words: without it a lower error would pass for a better network."""
+"""Describe how networks were trained, so that a lower error does not pass for a better network."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from capnets.paper.jobs import TrainingJob
-from capnets.paper.report.summary import Summary
-from capnets.paper.scales import Scale
-from capnets.training.recipe import RECIPES
+from capnets.paper.report.summary import Part, Recipe, Summary
+from capnets.paper.scales import PAPER_RECIPE
 
-__all__ = ["NOT_NETWORKS", "trained"]
+__all__ = ["paper_recipe", "settings", "trained"]
 
-# Beside the key of marks and colours.
-NOT_NETWORKS = (
-    "Better and worse are errors, not networks: recipe and features differ from the paper’s."
-)
-_SEEN = {
-    "patches": "as features that are made without any label, from small patches (patches)",
-    "none": "pixel by pixel",
+_FEATURES = {
+    "patches": "features computed from small image patches without labels (patches)",
+    "none": "pixels",
 }
 # AdamW without weight decay is Adam.
 _OPTIMIZERS = {"adamw": "Adam", "muon": "Muon"}
 
 
-def trained(summary: Summary) -> list[str]:
-    """What the networks saw, how they were trained, and what that means; empty: none was."""
-    scales = {scale.name: scale for scale in _scales(summary)}
+def trained(part: Part) -> str:
+    """Describe features and numbers of training sets."""
+    scales = {section.shared.scale.name: section.shared.scale for section in part.sections}
     if not scales:
-        return []
-    return [_seen(scales), _recipes(summary), *_rehearsal(summary), _meaning()]
-
-
-def _scales(summary: Summary) -> Iterator[Scale]:
-    """Those of tables that show a trained network."""
-    for section in summary.sections:
-        found = [shown.entry for shown in section.shared.shown if shown.ours is not None]
-        if any(isinstance(job, TrainingJob) for entry in found for job in entry.jobs):
-            yield section.shared.scale
-
-
-def _seen(scales: Mapping[str, Scale]) -> str:
-    features = " or ".join(dict.fromkeys(_SEEN[scale.embedding] for scale in scales.values()))
+        return ""
+    features = " or ".join(dict.fromkeys(_FEATURES[s.embedding] for s in scales.values()))
     sets = ", ".join(f"{scale.sets:,} (scale {name})" for name, scale in scales.items())
     return (
-        f"Networks get images {features}; how the paper’s images became vectors is not said. "
+        f"Input: {features}; the paper does not say how its images became vectors. "
         f"Training sets: {sets}, fewer where a table says so."
     )
 
 
-def _recipes(summary: Summary) -> str:
-    ours = "; ".join(
-        f"recipe {recipe.name}, {recipe.runs} runs ({_settings(recipe.settings)})"
-        for recipe in summary.recipes
-    )
-    return f"Ours: {ours}. The paper’s: {_settings(RECIPES['paper'].to_dict())}."
-
-
-def _settings(settings: Mapping[str, Any]) -> str:
+def paper_recipe() -> str:
+    """State what the paper prints about training and what is inferred."""
     return (
-        f"epochs: {settings['epochs']}, sets in a batch: {settings['batch_size']:,}, "
-        f"learning rate: {settings['learning_rate']}, {settings['schedule']}, "
-        f"{_OPTIMIZERS[settings['optimizer']]}"
+        "Printed in the paper: Adam, learning rate 0.001, batches of 1,000 sets, mean squared "
+        "error, 32 hidden dimensions, three layers. Inferred: at most 500 epochs (one figure ends "
+        "there), a constant rate, and the weights of the best validation epoch. At full scale "
+        "training here ends after 200 epochs; records hold the whole validation curve."
     )
 
 
-def _rehearsal(summary: Summary) -> list[str]:
-    # What a recipe did not have when it was recorded is not there.
-    above = filter(None, (recipe.settings.get("replay") for recipe in summary.recipes))
-    times = " or ".join(dict.fromkeys(f"{number:g}" for number in above))
-    if not times:
-        return []
-    return [
-        f"Rehearsal: sets with an error far above the mean (more than {times} times) are read "
-        "again in the next epoch. Under the shared protocol this also learns wrong labels, which "
-        "count like any others there; it favours networks that can tell single images apart; and "
-        "on images never seen it costs some per cent up to a fifth (docs/findings/held-out.md)."
-    ]
-
-
-def _meaning() -> str:
+def settings(recipe: Recipe) -> str:
+    """Describe a recipe in one line."""
+    values: Mapping[str, Any] = recipe.settings
+    replay = values.get("replay")
     return (
-        "So an error below the paper’s is one of this recipe and these features; it does not make "
-        "the network a better one. Networks of one table were trained alike here, but for "
-        "documents; those of different tables not always."
+        f"{recipe.name} (runs: {recipe.runs}): {_OPTIMIZERS[values['optimizer']]}, "
+        f"learning rate {values['learning_rate']} ({values['schedule']}), "
+        f"batches of {values['batch_size']:,}, {values['epochs']} epochs"
+        + (f", replay of sets with more than {replay:g} times the mean error" if replay else "")
     )
+
+
+def recipes(summary: Summary, *, paper: bool) -> list[str]:
+    """Describe the recipes of a part."""
+    found = [recipe for recipe in summary.recipes if (recipe.name == PAPER_RECIPE) == paper]
+    return [settings(recipe) for recipe in found]

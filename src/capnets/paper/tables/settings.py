@@ -16,8 +16,8 @@ OTHER_PAIRS = (
     "Mean and median of US+S with varying sizes are not compared: they do not fit the sizes stated."
 )
 OTHER_SCHEDULE = (
-    "The search is not compared: the paper's rates are constant, ours are peaks, to which the rate "
-    "rises and from which it falls again (a one-cycle schedule). The same number is another job."
+    "The search is not compared: the paper's learning rates are constant, ours are the peaks of a "
+    "one-cycle schedule."
 )
 ATTENTION_SHAPE = "Attention is not compared: no network that fits the formula has as many."
 
