@@ -219,7 +219,7 @@ def test_what_another_recipe_made_is_stale(tmp_path):
     # A setting that recipes did not have yet has its default.
     recipe = {k: v for k, v in record.made["recipe"].items() if k != "patience"}
     assert not execute.is_stale(replace(record, made={**record.made, "recipe": recipe}))
-    # A run of all epochs would be the same with any patience, one that stopped early would not.
+    # A run of all epochs is kept whatever the patience, one that stopped early is not.
     patient = replace(record, made={**record.made, "recipe": recipe | {"patience": 1}})
     assert not execute.is_stale(patient)
     early = {**record.metrics, "epochs": record.metrics["epochs"] - 1}

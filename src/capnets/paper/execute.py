@@ -111,7 +111,8 @@ def is_stale(record: Record) -> bool:
         then, now = Recipe.from_dict(record.made["recipe"]), _recipe(record.job)
     except (KeyError, InputError):
         return True
-    if record.metrics.get("epochs") == then.epochs:  # no patience ended it, old or new
+    # A run of all epochs saw at least as many as any patience allows.
+    if record.metrics.get("epochs") == then.epochs:
         then = replace(then, patience=now.patience)
     return then != now
 

@@ -36,8 +36,9 @@ def paper_recipe() -> str:
     return (
         "Printed in the paper: Adam, learning rate 0.001, batches of 1,000 sets, mean squared "
         "error, 32 hidden dimensions, three layers. Inferred: at most 500 epochs (one figure ends "
-        "there), a constant rate, and the weights of the best validation epoch. At full scale "
-        "training here ends after 200 epochs; records hold the whole validation curve."
+        "there), a constant rate, the weights of the best validation epoch, and a stop after 50 "
+        "epochs without a better one. At full scale training here ends after 200 epochs; records "
+        "hold the whole validation curve."
     )
 
 
