@@ -19,7 +19,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint fast bench docs engines browser constraints clean
+.PHONY: attack help demo test lint fast bench docs engines browser constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
@@ -38,6 +38,11 @@ lint: $(ALL) ## style, types and the import contract
 
 fast: $(ALL) ## the quick tests only
 	$(BIN)/pytest -q -m "not slow and not browser"
+
+# Half an hour on a quiet machine: damaged files, and kills at every file operation.
+attack: $(ALL) ## attack every reader with 20,000 damaged files and kill writers; prints a table
+	$(BIN)/pytest -q -k kill tests
+	$(BIN)/python tests/attack --inputs 20000
 
 # Ten minutes on a quiet machine. What takes longer is run by name: benchmarks/README.md lists it.
 bench: $(ALL) ## measure speed, streams and memory; draw benchmarks/README.md
