@@ -7,6 +7,7 @@ import torch
 from capnets.errors import InputError
 from capnets.models import ModelSpec
 from capnets.sets import Sets
+from capnets.training.callbacks import EpochEnd
 from capnets.training.ensemble import fit_members
 from capnets.training.presets import PRESETS, preset_for
 from capnets.training.recipe import RECIPES, recipe
@@ -61,7 +62,14 @@ def test_members_are_trained_apart_and_resume_with_the_same_bits(tmp_path):
 
     checkpoint = tmp_path / "checkpoint.safetensors"
     with pytest.raises(KilledError):
-        fit_members(spec.build(0), sets, recipe=how, seed=5, checkpoint=checkpoint, progress=kill)
+        fit_members(
+            spec.build(0),
+            sets,
+            recipe=how,
+            seed=5,
+            checkpoint=checkpoint,
+            callbacks=[EpochEnd(kill)],
+        )
     again = spec.build(0)
     fit_members(again, sets, recipe=how, seed=5, checkpoint=checkpoint)
     for one, two in zip(whole.parameters(), again.parameters(), strict=True):

@@ -11,7 +11,7 @@ def train_run(folder, X, estimator, *, test_share=TEST_SHARE, scratch=None, **ho
     return train(problem, make_plan(problem, options), folder, **how)
 
 
-def train_task(folder, task, *, loading=None, resume=False, force=False, progress=None, **asked):
+def train_task(folder, task, *, loading=None, resume=False, force=False, callbacks=(), **asked):
     problem = task_problem(task, progress=loading)
     plan = make_plan(problem, Options(**asked))
-    return train(problem, plan, folder, resume=resume, force=force, progress=progress)
+    return train(problem, plan, folder, resume=resume, force=force, callbacks=callbacks)

@@ -31,6 +31,7 @@ from capnets.models import build
 from capnets.models.base import SetModel
 from capnets.sets import Sets
 from capnets.tasks.functions import find_function
+from capnets.training.callbacks import EpochEnd
 from capnets.training.fit import fit
 from capnets.training.recipe import Recipe
 
@@ -111,7 +112,7 @@ def reader(data: Data, embedding: str, *, epochs: int, warped: bool) -> SetModel
     path = WEIGHTS / f"reader-{embedding}-{epochs}-{warped}.safetensors"
     fit(
         model, sets, recipe=recipe, loss="softmax", checkpoint=path,
-        progress=lambda line: print(line, flush=True),
+        callbacks=[EpochEnd(lambda line: print(line, flush=True))],
     )  # fmt: skip
     return model
 

@@ -42,6 +42,7 @@ from capnets.models.base import SetModel
 from capnets.nn.encoders import ConvEncoder
 from capnets.sets import Sets
 from capnets.tasks.functions import find_function
+from capnets.training.callbacks import EpochEnd
 from capnets.training.fit import fit
 from capnets.training.recipe import Recipe
 
@@ -157,7 +158,7 @@ def train(model: SetModel, sets: Sets, choice: dict[str, Any]) -> float:
         clock.tick()
         print(choice["way"], choice["task"], line, f"{clock.seconds:.0f} s", flush=True)
 
-    fit(model, sets, recipe=recipe, checkpoint=path, progress=tell)
+    fit(model, sets, recipe=recipe, checkpoint=path, callbacks=[EpochEnd(tell)])
     return clock.seconds
 
 

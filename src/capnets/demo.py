@@ -18,6 +18,7 @@ from capnets.learn.tasks import task_problem
 from capnets.sets import Array, Sets
 from capnets.sets.ragged import owners_of
 from capnets.tasks import TaskSets, make, parse_task
+from capnets.training.callbacks import EpochEnd
 from capnets.training.recipe import recipe
 
 __all__ = ["ABOUT", "EPOCHS", "Demonstration", "run"]
@@ -100,7 +101,7 @@ def run(
                 progress({**line, "epoch": done + line["epoch"]})
 
         plan = make_plan(problem, Options(model=name, recipe=how, seed=seed))
-        runs.append(train(problem, plan, folder / name, force=True, progress=show))
+        runs.append(train(problem, plan, folder / name, force=True, callbacks=[EpochEnd(show)]))
     networks = [
         Network(
             model=r.config.model.name,

@@ -8,6 +8,7 @@ from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.export import export
 from capnets.ingest import Columns
+from capnets.training.callbacks import EpochEnd
 from training_runs import train_run
 
 SETTINGS = {"members": 1, "orders": 1, "epochs": 2, "hidden": 4, "random_state": 0}
@@ -59,7 +60,7 @@ def test_an_unfinished_run_does_not_go_on_with_other_data(frame, tmp_path):
     frame.to_parquet(path)
     model = SetRegressor("deepset", columns=COLUMNS, **SETTINGS)
     with pytest.raises(StoppedError):
-        train_run(tmp_path / "run", path, model, progress=stop)
+        train_run(tmp_path / "run", path, model, callbacks=[EpochEnd(stop)])
     frame.assign(a=frame.a * 2).to_parquet(path)
     with pytest.raises(InputError, match="other settings"):
         train_run(tmp_path / "run", path, model, resume=True)

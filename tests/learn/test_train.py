@@ -11,6 +11,7 @@ from capnets.learn.measure import measure_problem
 from capnets.learn.tasks import task_of, task_problem
 from capnets.runs import Run
 from capnets.tasks import make, parse_task
+from capnets.training.callbacks import EpochEnd
 from capnets.training.priors import UpperBound
 from capnets.training.recipe import recipe
 from training_runs import train_task
@@ -52,7 +53,9 @@ class TestTrain:
 
     def test_finished_is_given_back(self, run):
         seen = []
-        again = train_task(run.folder, SPEC, **ASKED, seed=1, resume=True, progress=seen.append)
+        again = train_task(
+            run.folder, SPEC, **ASKED, seed=1, resume=True, callbacks=[EpochEnd(seen.append)]
+        )
         assert not seen
         assert again.metrics == run.metrics
 
@@ -64,7 +67,7 @@ class TestTrain:
 
     def test_progress(self, tmp_path):
         seen = []
-        train_task(tmp_path / "run", SPEC, **ASKED, progress=seen.append)
+        train_task(tmp_path / "run", SPEC, **ASKED, callbacks=[EpochEnd(seen.append)])
         assert [line["epoch"] for line in seen] == [1, 2]
 
     def test_features_that_must_be_made_first_are_told_of(self, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from capnets.errors import InputError
 from capnets.files.tensors import Damaged, read_tensors, write_tensors
 from capnets.models import build
 from capnets.sets import Sets
+from capnets.training.callbacks import EpochEnd
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.fit import fit
 from capnets.training.priors import Sparse
@@ -34,7 +35,13 @@ def train(make, path=None, *, model=None, recipe=HOW, stop_after=None, **how):
             raise Stop
 
     history = fit(
-        model, make(), make(50, seed=1), recipe=recipe, checkpoint=path, progress=progress, **how
+        model,
+        make(),
+        make(50, seed=1),
+        recipe=recipe,
+        checkpoint=path,
+        callbacks=[EpochEnd(progress)],
+        **how,
     )
     return model, history
 

@@ -37,6 +37,7 @@ def train_file(
     from capnets.estimators.base import seed_of
     from capnets.estimators.problems import data_problem
     from capnets.learn import Options, make_plan, train
+    from capnets.training.callbacks import EpochEnd
 
     told = {k: v for k, v in settings.items() if k not in ("random_state", "priors")}
     options = Options(
@@ -64,7 +65,12 @@ def train_file(
             show({**line, "epoch": done, "epochs": each * members})
 
         run = train(
-            problem, plan, folder, progress=progress, resume=how["resume"], force=how["force"]
+            problem,
+            plan,
+            folder,
+            callbacks=[EpochEnd(progress)],
+            resume=how["resume"],
+            force=how["force"],
         )
     if as_json:
         print_json({"run": str(run.folder), **run.metrics})

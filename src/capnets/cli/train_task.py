@@ -47,6 +47,7 @@ def _train(
 ) -> None:
     from capnets.learn import Options, make_plan, train
     from capnets.learn.tasks import task_problem
+    from capnets.training.callbacks import EpochEnd
     from capnets.training.fit import make_fabric
     from capnets.training.recipe import recipe as find_recipe
 
@@ -71,7 +72,8 @@ def _train(
         epochs(title, plan.recipe.epochs, quiet=as_json or not first) as show,
     ):
         run = train(
-            problem, plan, folder, resume=how["resume"], force=how["force"], progress=show,
+            problem, plan, folder, resume=how["resume"], force=how["force"],
+            callbacks=[EpochEnd(show)],
             fabric=fabric,
         )  # fmt: skip
     if not first:

@@ -26,6 +26,7 @@ from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
+from capnets.training.callbacks import Callback, EpochEnd
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 
@@ -103,8 +104,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         """
         problem = self.problem(X, y, sample_weight)
         plan = make_plan(problem, self.options())
-        with self._progress(plan) as progress:
-            model, history = learn(problem, plan, progress=progress)
+        with self._progress(plan) as callbacks:
+            model, history = learn(problem, plan, callbacks=callbacks)
         return self._adopt(model, history, plan.config(problem), plan)
 
     def problem(
@@ -150,16 +151,16 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     @contextmanager
-    def _progress(self, plan: Plan) -> Iterator[Any]:
+    def _progress(self, plan: Plan) -> Iterator[list[Callback]]:
         if not self.verbose:
-            yield None
+            yield []
             return
         from rich.progress import Progress
 
         with Progress(transient=True) as bar:
             total = plan.recipe.epochs * plan.model.members
             task = bar.add_task(f"{plan.model.name} on sets", total=total)
-            yield lambda line: bar.update(task, advance=1)
+            yield [EpochEnd(lambda line: bar.update(task, advance=1))]
 
     @property
     def spec_(self) -> ModelSpec:

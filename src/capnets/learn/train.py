@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from capnets.learn.measure import measure_problem
 from capnets.learn.plan import Plan
 from capnets.learn.problem import Problem
 from capnets.models import SetModel, parameters
 from capnets.runs import Run
+from capnets.training.callbacks import Callback
 from capnets.training.ensemble import fit_members
 from capnets.training.fit import History, make_fabric
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 __all__ = ["Learned", "learn", "train"]
-
-Progress = Callable[[dict[str, Any]], None]
 
 
 class Learned(NamedTuple):
@@ -35,7 +34,7 @@ def learn(
     plan: Plan,
     *,
     checkpoint: Path | None = None,
-    progress: Progress | None = None,
+    callbacks: Sequence[Callback] = (),
     fabric: Fabric | None = None,
 ) -> Learned:
     """Train the network of a plan in memory.
@@ -48,8 +47,8 @@ def learn(
         How.
     checkpoint
         File to write after every epoch and, if it exists, to resume from.
-    progress
-        Called after every epoch with its record.
+    callbacks
+        Hooks for progress bars and loggers (see `capnets.training.callbacks`).
     fabric
         Devices; by default one of the best kind available.
     """
@@ -60,7 +59,7 @@ def learn(
     model = plan.model.build(plan.seed)
     history = fit_members(
         model, train, valid, recipe=plan.recipe, seed=plan.seed, loss=plan.loss,
-        priors=plan.priors, checkpoint=checkpoint, progress=progress, fabric=fabric,
+        priors=plan.priors, checkpoint=checkpoint, callbacks=callbacks, fabric=fabric,
     )  # fmt: skip
     return Learned(model, history)
 
@@ -72,7 +71,7 @@ def train(
     *,
     resume: bool = False,
     force: bool = False,
-    progress: Progress | None = None,
+    callbacks: Sequence[Callback] = (),
     fabric: Fabric | None = None,
 ) -> Run:
     """Train a plan into a run folder and measure the result.
@@ -92,8 +91,8 @@ def train(
         The run folder.
     resume, force
         Continue an interrupted run; replace an existing one.
-    progress
-        Called after every epoch with its record.
+    callbacks
+        Hooks for progress bars and loggers (see `capnets.training.callbacks`).
     fabric
         Devices; by default one of the best kind available.
     """
@@ -111,7 +110,7 @@ def train(
             return run
         began = time.perf_counter()
         fabric.launch()
-        found = learn(problem, plan, checkpoint=run.checkpoint, progress=progress, fabric=fabric)
+        found = learn(problem, plan, checkpoint=run.checkpoint, callbacks=callbacks, fabric=fabric)
         run.write_history(found.history)
         run.write_weights(found.model)
         seconds = sum(line["seconds"] for line in found.history)

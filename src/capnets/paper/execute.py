@@ -36,6 +36,7 @@ from capnets.sets import Sets
 from capnets.tasks import PROTOCOLS, TaskSets, TaskSpec, make
 from capnets.tasks.drawing import STREAMS, draw_labels
 from capnets.tasks.sentiment import ReviewSets, ReviewSpec, make_reviews, pooled_ridge
+from capnets.training.callbacks import EpochEnd
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.fit import Diverged
 from capnets.training.priors import prior_from_dict
@@ -160,7 +161,7 @@ def _run(
             plan,
             folder,
             resume=True,
-            progress=lambda line: progress(line["epoch"]) if progress else None,
+            callbacks=[EpochEnd(lambda line: progress(line["epoch"]))] if progress else [],
         )
     found = run.metrics
     metrics: dict[str, Any] = {

@@ -1,0 +1,101 @@
+"""One step and one epoch of training."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from capnets.models.base import SetModel
+from capnets.nn import masked
+from capnets.nn.random import draw_from
+from capnets.sets import Sets
+from capnets.sets.batch import Batch, Batches
+from capnets.training.losses import Loss, mean
+from capnets.training.setup import Setup, random_stream
+from capnets.training.state import State
+
+__all__ = ["measure", "run_epoch"]
+
+
+def run_epoch(setup: Setup, state: State) -> dict[str, Any]:
+    """Train for one epoch and return its history line."""
+    began = time.perf_counter()
+    fabric, recipe, epoch = setup.fabric, setup.recipe, len(state.history)
+    repeated = state.replay.next_epoch()
+    steps, usual = setup.steps(len(setup.train) + len(repeated)), setup.steps_per_epoch
+    draws = draw_from(
+        random_stream(setup.seed, epoch, 2 + fabric.global_rank), redirect=setup.redirect
+    )
+    state.network.train()
+    total = torch.zeros((), device=fabric.device)
+    for number, batch in enumerate(setup.batches(epoch, repeated)):
+        # Steps count as shorter in an epoch with repeated sets, so that the schedule keeps pace.
+        rate = recipe.rate(epoch * usual + number * usual / steps, recipe.epochs * usual)
+        total += _step(setup, state, batch, rate, draws)
+    if fabric.world_size > 1:
+        losses: Any = fabric.all_reduce(state.replay.losses.to(fabric.device), reduce_op="max")
+        state.replay.losses.copy_(losses)
+    together: Any = fabric.all_reduce(total, reduce_op="mean")
+    return {
+        "epoch": epoch + 1,
+        "train": float(together) / steps,
+        "valid": None if setup.valid is None else measure(setup.model, setup.valid, setup.loss),
+        "rate": state.optimizer.param_groups[0]["lr"],
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+
+
+def _step(setup: Setup, state: State, batch: Batch, rate: float, draws: draw_from) -> Tensor:
+    """Update the weights once; return the mean loss of the batch, without penalties."""
+    for group in state.optimizer.param_groups:
+        group["lr"] = rate
+    with draws:
+        loss, objective = _losses(setup, state, batch)
+    state.optimizer.zero_grad()
+    setup.fabric.backward(objective)
+    if setup.recipe.clip is not None:
+        setup.fabric.clip_gradients(
+            state.network, state.optimizer, max_norm=setup.recipe.clip, error_if_nonfinite=False
+        )
+    state.optimizer.step()
+    return loss.detach()
+
+
+def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Return the mean loss of a batch, and the same plus the penalties of all priors."""
+    model, x = setup.model, batch.x.to(setup.model.unit.dtype)
+    values: Tensor | None = None
+    if setup.priors:
+        values = state.network.added_values(x, batch.mask)
+        prediction = values.sum(1) + model.baseline
+    elif setup.fabric.world_size > 1:  # processes must call the network equally often
+        prediction = state.network(x, batch.mask)
+    else:
+        prediction = masked.in_groups(state.network, x, batch.mask)
+    assert batch.y is not None
+    each = setup.loss.each(prediction, batch.y, unit=model.unit)
+    state.replay.record(batch.set_index, each, batch.weights)
+    loss = objective = mean(each, batch.weights)
+    for prior in setup.priors:
+        assert values is not None
+        objective = objective + prior.penalty(model, batch, values)
+    return loss, objective
+
+
+@torch.no_grad()
+def measure(model: SetModel, sets: Sets, loss: Loss) -> float:
+    """Return the mean loss over sets, in the unit of the labels, in evaluation mode."""
+    model.eval()
+    one = torch.ones_like(model.unit)
+    total = weight = 0.0
+    for batch in Batches(sets).epoch(size=len(sets) if loss.joint else 1000, bucket=True):
+        batch = batch.to(one.device)
+        assert batch.y is not None
+        w = float(len(batch.set_index) if batch.weights is None else batch.weights.sum())
+        prediction = model(batch.x.to(one.dtype), batch.mask)
+        value = loss(prediction, batch.y, unit=one, weights=batch.weights)
+        total, weight = total + w * float(value), weight + w
+    return total / weight

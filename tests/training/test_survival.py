@@ -1,0 +1,97 @@
+"""Cox's partial likelihood against its definition and against lifelines."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from capnets.models import build
+from capnets.sets import Sets
+from capnets.training.fit import fit, measure
+from capnets.training.losses import find_loss
+from capnets.training.recipe import Recipe
+from capnets.training.survival import concordance, cox_losses
+
+
+def drawn(sets=60, *, seed=0, ties=True):
+    """Return features, times and events; with ties, times are whole numbers."""
+    draw = np.random.default_rng(seed)
+    x = draw.normal(size=(sets, 3))
+    time = draw.exponential(np.exp(-x @ [0.8, -0.5, 0.0])) * 10
+    event = draw.random(sets) < 0.7
+    return x, np.ceil(time) if ties else time, event.astype(float)
+
+
+def by_definition(h, time, event, ties):
+    """Return the negative log-likelihood, one event after another."""
+    total = 0.0
+    for t in np.unique(time[event == 1]):
+        risk, tied = np.exp(h[time >= t]).sum(), (time == t) & (event == 1)
+        for k, own in enumerate(h[tied]):
+            out = k / tied.sum() * np.exp(h[tied]).sum() if ties == "efron" else 0.0
+            total += np.log(risk - out) - own
+    return total
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+@pytest.mark.parametrize("seed", range(5))
+def test_definition(ties, seed):
+    x, time, event = drawn(seed=seed)
+    h = x[:, 0]
+    found = cox_losses(*map(torch.tensor, (h, time, event)), ties=ties)
+    assert float(found.sum()) == pytest.approx(by_definition(h, time, event, ties))
+    assert not found[torch.tensor(event) == 0].any()
+
+
+def test_gradients():
+    x, time, event = drawn(20)
+    h = torch.tensor(x[:, 0], requires_grad=True)
+    arguments = torch.tensor(time), torch.tensor(event)
+    assert torch.autograd.gradcheck(lambda h: cox_losses(h, *arguments).sum(), h)
+
+
+def test_large_hazards_do_not_overflow():
+    _, time, event = map(torch.tensor, drawn(20))
+    h = torch.linspace(900, 1000, 20, dtype=torch.float64)
+    shifted = cox_losses(h - 950, time, event)
+    torch.testing.assert_close(cox_losses(h, time, event), shifted)
+
+
+def test_coefficients_of_lifelines():
+    """Minimising the loss on sets of one instance gives the coefficients of a Cox regression."""
+    lifelines = pytest.importorskip("lifelines")
+    x, time, event = drawn(200)
+    frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(time=time, event=event)
+    regression = lifelines.CoxPHFitter().fit(frame, "time", "event")
+    coefficients = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    features, times, events = map(torch.tensor, (x, time, event))
+    optimizer = torch.optim.LBFGS([coefficients], line_search_fn="strong_wolfe", max_iter=100)
+
+    def loss():
+        optimizer.zero_grad()
+        value = cox_losses(features @ coefficients, times, events).sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    assert float(-loss()) == pytest.approx(regression.log_likelihood_, rel=1e-8)
+    np.testing.assert_allclose(coefficients.detach(), regression.params_, atol=1e-5)
+    hazard = features @ coefficients.detach()
+    assert concordance(hazard, times, events) == pytest.approx(regression.concordance_index_)
+
+
+def test_fit():
+    """A network finds the hazards, and the validation loss uses the risk sets of all sets."""
+    x, time, event = drawn(300, ties=False)
+    labels = np.stack([time, event], axis=1).astype(np.float32)
+    sets = Sets.from_arrays(list(x[:, None].astype(np.float32)), labels)
+    model = build("c-gru", in_features=3, hidden=8, layers=1, activation="identity", seed=0)
+    how = replace(Recipe(), epochs=15, batch_size=100)
+    history = fit(model, sets, sets, recipe=how, loss="cox")
+    assert min(h["valid"] for h in history) < history[0]["valid"]
+    hazard = model(torch.tensor(x[:, None], dtype=torch.float32))[:, 0].detach().double()
+    assert concordance(hazard, torch.tensor(time), torch.tensor(event)) > 0.7
+    expected = cox_losses(hazard, torch.tensor(time), torch.tensor(event)).mean()
+    assert measure(model, sets, find_loss("cox")) == pytest.approx(float(expected), rel=1e-4)
