@@ -76,6 +76,9 @@ class SetModel(nn.Module, ABC):
         Whether the order of the instances can change the prediction.
     rereads
         Whether added values need one prediction per prefix instead of one pass.
+    closed_form
+        Whether Shapley values and interactions have a closed form: the methods `shapley(x, mask)`
+        and `interactions(x, mask)`.
     probability
         Whether predictions are probabilities. Labels must then lie in [0, 1], and `unit` stays 1.
     idle
@@ -93,6 +96,7 @@ class SetModel(nn.Module, ABC):
     additive: bool = False
     ordered: bool = True
     rereads: bool = False
+    closed_form: bool = False
     probability: bool = False
     idle: tuple[str, ...] = ()
     last: str = "decoder"

@@ -95,6 +95,21 @@ class Ensemble(SetModel):
         """Whether any member predicts probabilities."""
         return any(m.probability for m in self.each)
 
+    @property
+    def closed_form(self) -> bool:  # type: ignore[override]
+        """Whether all members have Shapley values in closed form; those of a mean are the mean."""
+        return all(m.closed_form for m in self.each)
+
+    def shapley(self, x: Instances, mask: Mask = None) -> AddedValues:
+        """Return the mean of the members' Shapley values."""
+        found: list[Tensor] = [m.shapley(x, mask) for m in self.members]  # type: ignore[operator]
+        return torch.stack(found).mean(0)
+
+    def interactions(self, x: Instances, mask: Mask = None) -> Tensor:
+        """Return the mean of the members' interactions."""
+        found: list[Tensor] = [m.interactions(x, mask) for m in self.members]  # type: ignore[operator]
+        return torch.stack(found).mean(0)
+
     def predict(self, x: Instances, mask: Mask) -> Prediction:
         return torch.stack([m(x, mask) for m in self.each]).mean(0) / self.unit
 

@@ -20,6 +20,7 @@ from capnets.models.attention import AttentionNetwork
 from capnets.models.base import SetModel
 from capnets.models.capacity import CapacityNetwork
 from capnets.models.deep_sets import DeepSet
+from capnets.models.pairs import PairsNetwork
 from capnets.models.potential import PotentialNetwork
 from capnets.models.recurrent import RecurrentNetwork
 from capnets.models.set_transformer import SetTransformer
@@ -124,6 +125,15 @@ def _potential(spec: ModelSpec) -> SetModel:
     return PotentialNetwork(encoder=encoder(spec), sizes=sizes, activation=spec.activation)
 
 
+def _pairs(spec: ModelSpec) -> SetModel:
+    return PairsNetwork(
+        encoder=encoder(spec),
+        decoder=decoder(spec),
+        pairs=encoders.mlp(spec.hidden, spec.hidden, spec.hidden),
+        learned=spec.baseline == "learned",
+    )
+
+
 def _deep_set(spec: ModelSpec) -> SetModel:
     return DeepSet(encoder=encoder(spec), decoder=decoder(spec))
 
@@ -153,6 +163,12 @@ BUILT_IN: dict[str, Entry] = {
     ),
     "c-potential": Entry(
         "C-Potential", "capacity network without order: a monotone set function", _potential
+    ),
+    "c-pairs": Entry(
+        "C-Pairs",
+        "values of instances and pairs; exact Shapley values for any size",
+        _pairs,
+        baselines=BASELINES,
     ),
     "deepset": Entry("DeepSet", "sum of encoded instances, decoded", _deep_set),
     "attention": Entry("Attention", "weighted mean of encoded instances, decoded", _attention),
