@@ -187,6 +187,18 @@ def potential(model: SetModel, x: Tensor) -> Tensor:
     return worth(model, list(x))
 
 
+def pairs(model: SetModel, x: Tensor) -> Tensor:
+    """Own values and all pairs, one after another."""
+    features = [fully_connected(model.encoder, instance) for instance in x]
+    total = x.new_zeros(model.outputs)
+    vectors = [fully_connected(model.pairs, e) for e in features]
+    for i, e in enumerate(features):
+        total = total + fully_connected(model.decoder, e)
+        for j in range(i):
+            total = total + model.scale * model.signs @ (vectors[i] * vectors[j])
+    return total
+
+
 EQUATIONS = {
     "rnn": recurrent,
     "lstm": recurrent,
@@ -196,6 +208,7 @@ EQUATIONS = {
     "c-gru": capacity,
     "c-deepset": capacity,
     "c-potential": potential,
+    "c-pairs": pairs,
     "deepset": deep_set,
     "attention": attention,
     "set-transformer": set_transformer,

@@ -133,7 +133,8 @@ def interactions(
     X
         The sets; for an estimator anything that it reads.
     samples
-        None: exact, from all subsets, at 2^n passes for n instances. A number: estimated from that
+        None: exact, from all subsets, at 2^n passes for n instances; from one pass if the network
+        has them in closed form (`c-pairs`). A number: estimated from that
         many random contexts per pair, at four passes each.
     seed
         Random seed of the contexts.
@@ -144,9 +145,10 @@ def interactions(
     """
     subject = resolve(source, X, output)
     sets = subject.sets
-    if samples is None:
+    closed = samples is None and subject.model.closed_form
+    if samples is None and not closed:
         check_exact(sets.sizes)
-    elif samples < 1:
+    elif samples is not None and samples < 1:
         raise InputError(f"at least 1 sample per pair is needed, not {samples}")
     value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
     generator = np.random.default_rng(seed)
@@ -154,7 +156,10 @@ def interactions(
     for group in _groups(value, samples):
         size = int(sets.sizes[group[0]])
         first, second = np.triu_indices(size, k=1)
-        if samples is None:
+        if closed:
+            values = value.interactions(group)[:, first, second]
+            errors = np.full_like(values, np.nan)
+        elif samples is None:
             values = _exact(value, group, first, second)
             errors = np.full_like(values, np.nan)
         else:

@@ -53,7 +53,8 @@ def shapley_values(
     X
         The sets to explain; for an estimator anything that it reads.
     orders
-        None: exact, at 2^n passes for n instances. A number: estimated from that many random orders
+        None: exact, at 2^n passes for n instances; from one pass if the network has them in closed
+        form (`c-pairs`), whatever n. A number: estimated from that many random orders
         of joining, in pairs of an order and its reverse. Each costs n passes, or one pass if the
         prediction does not depend on the order.
     seed
@@ -65,7 +66,8 @@ def shapley_values(
     """
     subject = resolve(source, X, output)
     model, sets = subject.model, subject.sets
-    if orders is None:
+    closed = orders is None and model.closed_form
+    if orders is None and not closed:
         check_exact(sets.sizes)
     drawn = Orders() if orders is None else Orders.random(orders, seed=seed)
     if not drawn.exact and not model.ordered:
@@ -73,7 +75,11 @@ def shapley_values(
         return replace(found, method=METHOD, spreads=None, prediction_spreads=None)
     began = time.perf_counter()
     value = SetValue(model, sets, output=subject.output, chunk=chunk)
-    values, errors = (_exact(value), None) if drawn.exact else _sampled(value, drawn)
+    errors = None
+    if closed:
+        values = value.shapley_values(sets.index, sets.offsets)
+    else:
+        values, errors = (_exact(value), None) if drawn.exact else _sampled(value, drawn)
     return Explanation(
         method=METHOD,
         values=values,
@@ -93,9 +99,10 @@ def check_exact(sizes: Array) -> None:
     """Raise an error if a set has too many instances to evaluate all of its subsets."""
     longest = int(sizes.max(initial=0))
     if longest > EXACT_LIMIT:
+        subsets = f" = {2**longest:,}" if longest <= 64 else ""
         raise InputError(
             f"set {int(np.argmax(sizes))} has {longest} instances: exact values need all "
-            f"2^{longest} = {2**longest:,} subsets, one network pass each (the limit is "
+            f"2^{longest}{subsets} subsets, one network pass each (the limit is "
             f"{EXACT_LIMIT} instances); estimate them instead, with orders=32: "
             f"{32 * longest:,} passes"
         )

@@ -7,10 +7,11 @@ cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from capnets.errors import InputError
 from capnets.models.base import SetModel
@@ -104,9 +105,29 @@ class SetValue:
 
     def added_values(self, index: Array, offsets: Array) -> Array:
         """Return what each row of the sequences adds to the rows before it."""
+        return self._per_row(self.model.added_values, index, offsets)
+
+    def shapley_values(self, index: Array, offsets: Array) -> Array:
+        """Return the Shapley value of each row, for a network that has them in closed form."""
+        return self._per_row(self.model.shapley, index, offsets)  # type: ignore[arg-type]
+
+    def interactions(self, set_index: Array) -> Array:
+        """Return sets x size x size interactions, for a network that has them in closed form.
+
+        The sets have equal sizes.
+        """
+        batches = Batches(Sets(self._instances, self.sets.index, self.sets.offsets))
+        batch = batches.take(set_index).to(self.model.unit.device)
+        with torch.inference_mode():
+            pairs: Tensor = self.model.interactions(batch.x, batch.mask)  # type: ignore[operator]
+        self.passes += len(set_index)
+        found: Array = pairs[..., self.output].cpu().numpy()
+        return found
+
+    def _per_row(self, compute: Callable[..., Tensor], index: Array, offsets: Array) -> Array:
         out = np.empty(len(index))
         for batch in self._batches(index, offsets, prefixes=self._rereads):
-            values = self.model.added_values(batch.x, batch.mask)[..., self.output].cpu().numpy()
+            values = compute(batch.x, batch.mask)[..., self.output].cpu().numpy()
             scatter_padded(out, values, offsets, batch.set_index)
             sizes = np.diff(offsets)[batch.set_index]
             self.passes += int(sizes.sum()) if self._rereads else len(batch.set_index)

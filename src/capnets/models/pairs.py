@@ -13,8 +13,8 @@ in pairs only, and the order does not matter:
     \phi_i = a_i + \tfrac12 \langle u_i, U - u_i \rangle, \qquad
     I_{ij} = \langle u_i, u_j \rangle
 
-Added values :math:`v_i`, Shapley values :math:`\phi_i` and interactions :math:`I_{ij}` are exact for
-sets of any size, from one pass over the instances.
+Added values :math:`v_i`, Shapley values :math:`\phi_i` and interactions :math:`I_{ij}` are exact
+for sets of any size, from one pass over the instances.
 """
 
 from __future__ import annotations
