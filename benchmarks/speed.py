@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,8 @@ from capnets.evaluate import added_values
 from capnets.export import Engine
 from capnets.memory import keep_freed
 from capnets.models import SetModel, build
-from capnets.nn.derivatives import by_torch
-from capnets.nn.kernels import by_operations
-from capnets.nn.recurrence import are_compiled
+from capnets.nn import kernels
+from capnets.nn.backend import use
 from capnets.sets import Sets
 from capnets.training.adamw import AdamW
 from capnets.training.fit import fit, make_fabric
@@ -79,9 +77,8 @@ def every_network() -> tuple[dict[str, nn.Module], list[Line]]:
     networks: dict[str, nn.Module] = {
         name: build(name, in_features=FEATURES, hidden=HIDDEN, seed=0) for name in OURS
     }
-    networks[ON_TORCH] = Inside(by_torch, networks["c-gru"])
-    for name in ("c-gru", "c-deepset"):
-        networks[f"{name}, nothing compiled"] = Inside(by_operations, networks[name])
+    networks[ON_TORCH] = Native(networks["c-gru"])
+    networks["c-deepset, nothing compiled"] = Native(networks["c-deepset"])
     missing = []
     for name, make in PEERS.items():
         try:
@@ -92,16 +89,16 @@ def every_network() -> tuple[dict[str, nn.Module], list[Line]]:
     return networks, missing
 
 
-class Inside(nn.Module):
-    """A network of this project that computes in another way."""
+class Native(nn.Module):
+    """A network of this project on torch's own modules."""
 
-    def __init__(self, way: Callable[[], AbstractContextManager[None]], network: nn.Module) -> None:
+    def __init__(self, network: nn.Module) -> None:
         super().__init__()
-        self.way, self.network = way, network
+        self.network = network
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same predictions."""
-        with self.way():
+        """Return the same predictions."""
+        with use("native"):
             prediction: Tensor = self.network(x)
         return prediction
 
@@ -229,12 +226,12 @@ def of_large_sets(rounds: int) -> list[Line]:
 def of_few_sets(rounds: int) -> list[Line]:
     """Training on few sets at a time, microseconds per instance."""
     works = {}
-    compiled = are_compiled(torch.zeros(1, 16))
+    compiled = kernels.available()
     missing = [] if compiled else [{"part": "missing", "network": COMPILED, "package": "numba"}]
     for name, sets in product((*CAPACITY[:3], "gru"), FEW):
         x, y = torch.randn(sets, 2000 // sets, FEATURES), torch.randn(sets, 1)
         step = training_step(build(name, in_features=FEATURES, hidden=16, seed=0), x, y)
-        ways = {"operations": not_compiled(step), "nn": on_torch(step)}
+        ways = {"nn": on_torch(step)}
         if compiled:
             ways = {"compiled": step, **ways}
         for by, do in ways.items():
@@ -245,21 +242,11 @@ def of_few_sets(rounds: int) -> list[Line]:
     ]
 
 
-def not_compiled(step: Callable[[], None]) -> Callable[[], None]:
-    """The same with nothing compiled."""
-
-    def do() -> None:
-        with by_operations():
-            step()
-
-    return do
-
-
 def on_torch(step: Callable[[], None]) -> Callable[[], None]:
-    """The same by the cells of torch."""
+    """Return the same step by torch's own cells."""
 
     def do() -> None:
-        with by_torch():
+        with use("native"):
             step()
 
     return do
@@ -267,7 +254,7 @@ def on_torch(step: Callable[[], None]) -> Callable[[], None]:
 
 def natively(model: SetModel, sets: Sets) -> None:
     """Added values by the cells of torch."""
-    with by_torch():
+    with use("native"):
         added_values(model, sets)
 
 

@@ -85,13 +85,13 @@ def test_missing_peers_are_said_and_not_fatal(monkeypatch, capsys):
 def test_without_numba_nothing_is_called_compiled(monkeypatch):
     import speed
 
-    from capnets.nn.kernels import by_operations
+    from capnets.nn import kernels
 
     monkeypatch.setattr(speed, "in_turn", lambda works, rounds: dict.fromkeys(works, 1.0))
     lines = speed.of_few_sets(1)
     assert "compiled" in {line["by"] for line in lines}
-    with by_operations():
-        missing, *lines = speed.of_few_sets(1)
+    monkeypatch.setattr(kernels, "available", lambda: False)
+    missing, *lines = speed.of_few_sets(1)
     assert "compiled" not in {line["by"] for line in lines}
     assert missing["package"] == "numba"
 

@@ -166,7 +166,7 @@ class TestTransforms:
 
     def test_equations(self):
         for ours, theirs in zip(
-            self.cell.written_out(self.e, self.cell.initial_state(2)),
+            self.cell.equations(self.e, self.cell.initial_state(2)),
             self.cell(self.e),
             strict=True,
         ):

@@ -1,27 +1,30 @@
-"""Compiled functions are there with numba, and everything works without."""
+"""Kernels are used with numba, and everything works without; BLAS keeps to one thread."""
 
+import logging
 import os
 import sys
+from importlib import import_module
 
+import numba
+import numpy as np
 import pytest
 import torch
 
 from capnets.models import build
-from capnets.nn.fused import may_be_fused
-from capnets.nn.kernels import _module, _numba_works, by_operations, compiled
-from capnets.nn.recurrence import are_compiled
+from capnets.nn import kernels
+from capnets.nn.backend import explain
+from capnets.nn.cells import GRUCell
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-MODULES = ("counts", "directions", "layers", "loops", "products", "recurrence")
+MODULES = ("arithmetic", "context", "layers", "newton_schulz", "products", "recurrence")
 
 
 @pytest.fixture
 def forgotten(monkeypatch):
-    """As if nothing had been imported from numba yet."""
-    package = sys.modules["capnets.nn.kernels"]
+    """Undo all imports of numba."""
     for name in MODULES:
-        compiled(name)
-        monkeypatch.delattr(package, name)
+        import_module(f"capnets.nn.kernels.{name}")
+        monkeypatch.delattr(kernels, name)
         monkeypatch.delitem(sys.modules, f"capnets.nn.kernels.{name}")
     forget()
     yield
@@ -29,8 +32,7 @@ def forgotten(monkeypatch):
 
 
 def forget():
-    _module.cache_clear()
-    _numba_works.cache_clear()
+    kernels.available.cache_clear()
 
 
 def predictions():
@@ -38,33 +40,28 @@ def predictions():
     return {name: build(name, in_features=3, seed=0)(x) for name in ("c-gru", "c-deepset", "rnn")}
 
 
+def choice():
+    return explain(GRUCell(3, 4), torch.zeros(1, 2, 3))
+
+
 def test_with_numba():
-    assert are_compiled(torch.zeros(1, 1))
-    assert may_be_fused(torch.zeros(1, 1, 1))
-
-
-def test_where_nobody_wants_it():
-    with by_operations():
-        assert not are_compiled(torch.zeros(1, 1))
-        assert not may_be_fused(torch.zeros(1, 1, 1))
-        without = predictions()
-    torch.testing.assert_close(without, predictions())
+    assert "kernels" in choice()
 
 
 @pytest.mark.usefixtures("forgotten")
 def test_without_numba(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert not are_compiled(torch.zeros(1, 1))
-    assert not may_be_fused(torch.zeros(1, 1, 1))
+    assert "native (numba is not installed" in choice()
     without = predictions()
     monkeypatch.undo()
     forget()
+    assert "kernels" in choice()
     torch.testing.assert_close(without, predictions())
 
 
 @pytest.mark.usefixtures("forgotten")
 def test_with_a_numba_that_cannot_be_imported(monkeypatch, tmp_path):
-    """It may be there and not fit the numpy that is there; that is said once."""
+    """A numba that does not fit the installed numpy: one warning."""
     (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.2 or less')")
     monkeypatch.delitem(sys.modules, "numba")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -74,10 +71,9 @@ def test_with_a_numba_that_cannot_be_imported(monkeypatch, tmp_path):
     predictions()  # not said again: that would be an error here
 
 
-def test_what_was_compiled_from_other_files_is_forgotten(tmp_path, monkeypatch):
-    """numba would go on with a function that calls one which is another by now."""
-    package = sys.modules["capnets.nn.kernels"]
-    monkeypatch.setattr(package, "__file__", str(tmp_path / "__init__.py"))
+def test_stale_code_is_removed(tmp_path, monkeypatch):
+    """numba does not notice changes in the functions that a cached one calls."""
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
     (tmp_path / "__pycache__").mkdir()
     files = {"old.nbi": 1, "new.nbi": 3, "new.1.nbc": 1, "new.pyc": 1}
     for name, time in files.items():
@@ -86,7 +82,64 @@ def test_what_was_compiled_from_other_files_is_forgotten(tmp_path, monkeypatch):
     for name in ("loops.py", "layers.py"):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (2, 2))
-    package._forget_stale()
+    kernels._remove_stale_cache()
     assert {path.name for path in (tmp_path / "__pycache__").iterdir()} == files.keys() - {
         "old.nbi"
     }
+
+
+class TestBlasThreads:
+    """Products inside kernels run on one thread; afterwards BLAS has its threads again."""
+
+    @pytest.fixture(autouse=True)
+    def two_threads(self):
+        self.libraries = kernels._blas()
+        before = [library.num_threads for library in self.libraries]
+        for library in self.libraries:
+            library.set_num_threads(2)
+        yield
+        for library, n in zip(self.libraries, before, strict=True):
+            library.set_num_threads(n)
+
+    def threads(self):
+        return {library.num_threads for library in self.libraries}
+
+    def test_large_products(self):
+        with kernels.one_blas_thread(kernels.SINGLE_THREADED + 1):
+            assert self.threads() == {1}
+        assert self.threads() == {2}
+
+    def test_small_products_need_no_limit(self):
+        with kernels.one_blas_thread(kernels.SINGLE_THREADED):
+            assert self.threads() == {2}
+
+    def test_after_an_error(self):
+        with pytest.raises(ZeroDivisionError), kernels.one_blas_thread(10**9):
+            1 / 0  # noqa: B018
+        assert self.threads() == {2}
+
+    def test_inside_a_wide_recurrence(self, monkeypatch):
+        from capnets.nn.kernels import recurrence
+
+        seen, run = [], recurrence._gru
+        monkeypatch.setattr(recurrence, "_gru", lambda *a: (seen.append(self.threads()), run(*a)))
+        GRUCell(8, 256)(torch.randn(2, 5, 8))
+        assert seen == [{1}]
+        assert self.threads() == {2}
+
+
+def test_compilation_is_announced_once(caplog, monkeypatch, capsys):
+    from capnets.nn.kernels import products
+
+    kernels._announce.cache_clear()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    caplog.set_level(logging.INFO, logger="capnets")
+    rows = np.ones((3, 2), np.float32)
+    for _ in range(2):  # what is compiled here is in no cache
+        numba.njit(products.sum_rows.py_func)(rows, np.zeros(2, np.float32))
+    said = capsys.readouterr()
+    assert [r.levelname for r in caplog.records if "compiling kernels" in r.message] == ["INFO"]
+    assert said.err.count("compiling kernels") == 1
+    assert not said.out
+    numba.njit(lambda x: x)(1)  # code of others is not announced
+    assert not capsys.readouterr().err

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from capnets.nn import parts
+from capnets.nn.backend import encode_scan_decode
 from capnets.nn.cells import GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
 from capnets.nn.encoders import mlp
-from capnets.nn.fused import through
+from capnets.nn.kernels import kernel
 from capnets.training.muon import Muon
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -55,7 +55,7 @@ def poisoned(monkeypatch):
     def empty(*shape):
         return np.full(shape, np.nan, np.float32)
 
-    monkeypatch.setattr(parts, "empty", empty)
+    monkeypatch.setattr(kernel, "empty", empty)
 
 
 def network(kind, sets=5, size=4):
@@ -92,7 +92,7 @@ def test_whole_network(kind, layout, sets):
     x = layout(x).requires_grad_()
     double = copy.deepcopy(modules)
     inputs = [x, *(p for m in modules for p in m.parameters())]
-    y = through(x, *modules)
+    y = encode_scan_decode(x, *modules)
     exact_x = x.detach().double().requires_grad_()
     z, _ = double[1].double()(double[0].double()(exact_x))
     exact = double[2].double()(z)
@@ -141,7 +141,7 @@ def test_muon_steps(kind, layout):
         optimizer = Muon(whole, lr=0.01)
         for _ in range(3):
             optimizer.zero_grad()
-            through(x, *modules).square().sum().backward()
+            encode_scan_decode(x, *modules).square().sum().backward()
             optimizer.step()
         steps.append([p.detach().contiguous() for p in whole.parameters()])
     close(*steps)
@@ -150,8 +150,8 @@ def test_muon_steps(kind, layout):
 def test_weights_assigned_from_a_file_of_columns():
     """`load_state_dict(assign=True)` keeps the layout of the tensors it is given."""
     modules, x = network(GRUCell)
-    expected = gradients([through(x, *modules)], [*modules[1].parameters()])
+    expected = gradients([encode_scan_decode(x, *modules)], [*modules[1].parameters()])
     state = {name: column_major(p.detach()) for name, p in modules[1].state_dict().items()}
     modules[1].load_state_dict(state, assign=True)
     assert not modules[1].gru.weight_hh_l0.is_contiguous()
-    close(gradients([through(x, *modules)], [*modules[1].parameters()]), expected)
+    close(gradients([encode_scan_decode(x, *modules)], [*modules[1].parameters()]), expected)

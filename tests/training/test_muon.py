@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from capnets.models import MODELS, build
-from capnets.nn.kernels import by_operations
+from capnets.nn.backend import use
+from capnets.nn.cells import RecurrentCell
 from capnets.training.muon import Muon, maps, orthogonal
 from capnets.training.optimizer import make_optimizer
 from capnets.training.recipe import recipe
@@ -45,7 +46,7 @@ def names_of(model, parameters):
 
 def test_what_is_a_map():
     lstm = build("c-lstm", seed=0)
-    stacks = dict(maps(lstm))
+    stacks = maps(lstm)
     assert names_of(lstm, stacks) == {
         "encoder.0.weight", "encoder.2.weight", "encoder.4.weight",
         "cell.lstm.weight_ih_l0", "cell.lstm.weight_hh_l0",
@@ -55,9 +56,47 @@ def test_what_is_a_map():
     assert stacks[lstm.encoder[0].weight] == 1
 
 
+class Leaky(RecurrentCell):
+    """A cell nobody has heard of, with two gates stacked in raw matrices."""
+
+    gates = 2
+
+    def __init__(self, in_features, hidden):
+        super().__init__()
+        self.in_features, self.out_features, self.state_features = in_features, hidden, hidden
+        self.of_input = nn.Parameter(torch.randn(2 * hidden, in_features))
+        self.of_state = nn.Parameter(torch.randn(2 * hidden, hidden))
+        self.bias = nn.Parameter(torch.zeros(2 * hidden))
+
+    def weights(self):
+        return self.of_input, self.of_state, self.bias
+
+    def next_state(self, e, state):
+        k, n = (e @ self.of_input.T + state @ self.of_state.T + self.bias).chunk(2, dim=-1)
+        return state + k.sigmoid() * (n.tanh() - state)
+
+
+def test_a_new_cell_declares_its_maps():
+    cell = Leaky(3, 4)
+    assert maps(nn.Sequential(cell)) == {cell.of_input: 2, cell.of_state: 2}
+    cell(torch.randn(2, 5, 3))[0].sum().backward()
+    before = cell.of_state.detach().clone()
+    Muon(cell, lr=1.0).step()
+    for step in (before - cell.of_state).detach().chunk(2):
+        # All directions of each gate's own matrix move by about 0.2 sqrt(rows).
+        assert singular(step).min() > 0.5 * 0.2 * 4**0.5
+    cell.gates = 0
+    assert not maps(cell)
+
+
+def test_torch_modules_without_a_declaration():
+    module = nn.ModuleList([nn.LSTM(3, 4), nn.RNN(3, 4), nn.Linear(3, 4), nn.Embedding(5, 4)])
+    assert sorted(maps(module).values()) == [1, 1, 1, 4, 4]
+
+
 def test_weights_that_pass_a_function_are_no_maps():
     potential = build("c-potential", seed=0)
-    found = names_of(potential, dict(maps(potential)))
+    found = names_of(potential, maps(potential))
     assert found
     assert all("potential" not in name for name in found)
 
@@ -90,7 +129,7 @@ def test_gates_are_maps_of_their_own(name, gates):
             p.grad = torch.randn(p.shape, generator=generator)
             seen[n].append(p.grad.clone())
         optimizer.step()
-    stacks = dict(maps(model))
+    stacks = maps(model)
     assert set(stacks.values()) == {1, gates}
     for n, p in model.named_parameters():
         if p in stacks:
@@ -109,7 +148,7 @@ def test_everything_else_is_left_to_adamw():
             q.grad = p.grad.clone()
         ours.step()
         torchs.step()
-    stacks = dict(maps(model))
+    stacks = maps(model)
     pairs = list(zip(model.parameters(), other.parameters(), strict=True))
     assert sum(p not in stacks for p, _ in pairs) > 3
     for p, q in pairs:
@@ -159,10 +198,10 @@ def test_every_network_learns(name):
 
 
 @pytest.mark.parametrize("shape", [(3, 8, 8), (1, 5, 9), (2, 40, 6), (10, 64, 64)], ids=str)
-def test_compiled_and_by_operations(shape, one_thread):
+def test_kernel_and_native(shape, one_thread):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     before = x.clone()
     compiled = orthogonal(x)
-    with by_operations():
+    with use("native"):
         torch.testing.assert_close(compiled, orthogonal(x), rtol=1e-3, atol=1e-4)
     assert torch.equal(x, before)

@@ -31,9 +31,9 @@ from capnets.models.base import (
     State,
     SteppingModel,
 )
+from capnets.nn.backend import encode_scan_decode
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import features_read, final_layer
-from capnets.nn.fused import through
 
 __all__ = ["ACTIVATIONS", "CapacityNetwork"]
 
@@ -117,7 +117,8 @@ class CapacityNetwork(SteppingModel):
         return self.aggregation.predict(self._decoded(x), mask)
 
     def _decoded(self, x: Instances) -> Tensor:
-        return ACTIVATIONS[self.activation](through(x, self.encoder, self.cell, self.decoder))
+        decoded = encode_scan_decode(x, self.encoder, self.cell, self.decoder)
+        return ACTIVATIONS[self.activation](decoded)
 
     def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
         memory, sums = torch.split(state, [self.cell.state_features, self._sums], dim=1)

@@ -11,9 +11,9 @@ from torch import nn
 
 from capnets.models.base import AddedValues, Instances, Mask, Prediction, PrefixModel
 from capnets.nn import masked
+from capnets.nn.backend import encode_scan_decode
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import features_read, final_layer
-from capnets.nn.fused import through
 
 __all__ = ["RecurrentNetwork"]
 
@@ -30,10 +30,10 @@ class RecurrentNetwork(PrefixModel):
         self.decoder = decoder
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        z = through(x, self.encoder, self.cell)
+        z = encode_scan_decode(x, self.encoder, self.cell)
         prediction: Prediction = self.decoder(masked.last(z, mask))
         return prediction
 
     def predict_prefixes(self, x: Instances) -> AddedValues:
         # The state after k instances is the last state of the first k: one pass gives all prefixes.
-        return through(x, self.encoder, self.cell, self.decoder)
+        return encode_scan_decode(x, self.encoder, self.cell, self.decoder)

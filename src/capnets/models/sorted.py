@@ -24,7 +24,7 @@ from capnets.models.base import (
     differences,
     prefix_by_prefix,
 )
-from capnets.nn.derivatives import are_transformed
+from capnets.nn.backend import is_transformed
 
 __all__ = ["BY_WORTH", "SortedNetwork"]
 
@@ -92,7 +92,7 @@ class SortedNetwork(SetModel):
         scores = self.scores(x)
         if mask is not None:
             scores = scores.masked_fill(~mask, torch.inf)  # padding stays behind
-        if are_transformed():  # no branch may depend on the data then
+        if is_transformed():  # no branch may depend on the data then
             return _by_all(scores, x)
         ascending, order = scores.sort(dim=1, stable=True)
         ties = ascending[:, 1:] == ascending[:, :-1]

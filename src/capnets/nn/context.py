@@ -17,13 +17,16 @@ of training too large.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from capnets.nn.cells import Cell, State, States
-from capnets.nn.counts import Counts
-from capnets.nn.parts import Part
+
+if TYPE_CHECKING:
+    from capnets.nn.kernels.kernel import CellKernel
 
 __all__ = ["ContextCell"]
 
@@ -77,9 +80,12 @@ class ContextCell(Cell):
         z = torch.cat([e, torch.relu(F.linear(e, *self.gate_per_unit())) * before], dim=2)
         return z.transpose(0, 1), counts[-1]
 
-    def part(self, sets: int) -> Part:
+    def kernel(self) -> CellKernel:
+        from capnets.nn.kernels.context import Context
+
         kind, gate = self.kind, self.gate
-        return Counts(kind.weight, kind.bias, gate.weight, gate.bias, unit=self.unit)
+        parameters = kind.weight, kind.bias, gate.weight, gate.bias
+        return Context(*parameters, unit=self.unit)
 
     def gate_per_unit(self) -> tuple[Tensor, Tensor]:
         """Weight and bias of the gate for counts as they are: cheaper than to divide the counts."""

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from capnets.nn.kernels import compiled
+from capnets.nn import kernels
 from capnets.runs import versions
 
 __all__ = ["provenance"]
@@ -25,7 +25,7 @@ def provenance() -> dict[str, Any]:
     return {
         "versions": _versions(),
         "commit": _commit(),
-        "kernels": "compiled" if compiled("layers") is not None else "torch",
+        "kernels": "compiled" if kernels.available() else "torch",
         "machine": _machine(),
     }
 

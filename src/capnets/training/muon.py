@@ -5,20 +5,17 @@ r"""Muon: steps of equal length in all directions of a matrix (Jordan et al., 20
     U S V^\top = (1-\mu)\,g + \mu\,m, \qquad
     W \leftarrow W - \eta \cdot 0.2\,\sqrt{\max(\text{rows}, \text{columns})}\; U V^\top
 
-AdamW scales every weight of a matrix on its own; here the matrix is scaled as what it is, a map.
-What few instances need, and so appears in few directions of the gradient, is learned as soon as
-what all of them need. The factor makes a step as large as one of AdamW (Liu et al., 2025), so that
-both have the same rate.
+AdamW scales every weight on its own; Muon scales a matrix as a linear map. Directions that few
+instances need, and that are weak in the gradient, are learned as fast as strong ones. The factor
+matches the size of AdamW's steps (Liu et al., 2025), so that both use the same learning rate.
 
-:math:`U V^\top` is approximated by five steps of an iteration that consists of products only.
-`torch.optim.Muon` does the same for large matrices, one by one and with 16 bits. The networks here
-have some ten of 32 x 32 numbers: matrices of one shape are multiplied together, and gates that
-torch stacks in one matrix are the maps they are.
+:math:`U V^\top` is approximated by five steps of a Newton-Schulz iteration. `torch.optim.Muon` does
+this for large matrices, one by one and in bfloat16. The networks here have about ten matrices of
+32 x 32: those of one shape are processed together, and gates stacked in one matrix one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,33 +23,42 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
-from capnets.nn.cells import RNNCell
-from capnets.nn.kernels import compiled
+from capnets.nn import backend, kernels
 from capnets.training.adamw import BETAS, EPSILON
 
 __all__ = ["Muon", "maps"]
 
-Moving = list[tuple[Tensor, Tensor]]  # parameters and their gradients
-
-#: How many maps a matrix of these layers is a stack of.
-STACKED: dict[type[nn.Module], int] = {nn.Linear: 1, RNNCell: 1, nn.GRU: 3, nn.LSTM: 4}
+Pairs = list[tuple[Tensor, Tensor]]  # parameters and their gradients
 
 MOMENTUM = 0.95
-#: Of the iteration x <- a x + b (x x') x + c (x x')^2 x, which takes singular values to about 1.
+#: Coefficients of x <- a x + b (x x') x + c (x x')^2 x, which takes singular values to about 1.
 QUINTIC = (3.4445, -4.7750, 2.0315)
 ITERATIONS = 5
+#: Matrices up to this height are iterated by a kernel; for larger ones torch's products are faster.
+LARGEST = 128
 
 
-def maps(model: nn.Module) -> Iterator[tuple[nn.Parameter, int]]:
-    """The matrices that multiply features, each with the number of maps it is a stack of.
+def maps(model: nn.Module) -> dict[Tensor, int]:
+    """Return the matrices to orthogonalise, each with the number of linear maps stacked in it.
 
-    A matrix with one row or column has one direction only. Layers derived from torch's may do
-    something else with their weights (see `capnets.nn.monotone`), so they do not count.
+    A module declares them by an attribute `gates`: the number of maps in each matrix below it (see
+    `capnets.nn.cells.Cell`), or 0 for none. `nn.Linear` holds one map, torch's recurrent modules
+    one per gate. Subclasses of `nn.Linear` may transform their weights first
+    (`capnets.nn.monotone`), so they do not count. Nor do matrices with one row or column.
     """
+    found: dict[Tensor, int] = {}
+    declared: dict[Tensor, int] = {}
     for module in model.modules():
-        for parameter in module.parameters(recurse=False) if type(module) in STACKED else ():
-            if parameter.ndim == 2 and min(parameter.shape) > 1:
-                yield parameter, STACKED[type(module)]
+        gates = getattr(module, "gates", None)
+        if isinstance(gates, int):
+            declared |= dict.fromkeys(module.parameters(), gates)
+        for p in module.parameters(recurse=False):
+            if type(module) is nn.Linear:
+                found[p] = 1
+            elif isinstance(module, nn.RNNBase):
+                found[p] = max(1, len(p) // module.hidden_size)
+    found |= declared
+    return {p: n for p, n in found.items() if n and p.ndim == 2 and min(p.shape) > 1}
 
 
 class Muon(torch.optim.Optimizer):
@@ -70,7 +76,7 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(self, model: nn.Module, *, lr: float, weight_decay: float = 0.0) -> None:
-        stacks: dict[Tensor, int] = dict(maps(model))
+        stacks = maps(model)
         others = [p for p in model.parameters() if p not in stacks]
         groups: list[dict[str, Any]] = [{"params": list(stacks), "maps": True}]
         if others:
@@ -80,13 +86,13 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step; parameters without a gradient stay where they are."""
+        """Update all parameters that have a gradient."""
         for group in self.param_groups:
             moving = [(p, p.grad) for p in group["params"] if p.grad is not None]
             if moving:
                 (self._step_maps if group["maps"] else self._step_others)(moving, group)
 
-    def _step_maps(self, moving: Moving, group: dict[str, Any]) -> None:
+    def _step_maps(self, moving: Pairs, group: dict[str, Any]) -> None:
         alike: dict[torch.Size, list[tuple[Tensor, Tensor]]] = {}
         for p, gradient in moving:
             momentum = self._memory(p, "momentum").lerp_(gradient, 1 - MOMENTUM)
@@ -102,7 +108,7 @@ class Muon(torch.optim.Optimizer):
                 p.mul_(1 - rate * group["weight_decay"]).add_(step, alpha=-rate * length)
                 begin += len(maps)
 
-    def _step_others(self, moving: Moving, group: dict[str, Any]) -> None:
+    def _step_others(self, moving: Pairs, group: dict[str, Any]) -> None:
         parameters = [p for p, _ in moving]
         adamw(
             parameters,
@@ -123,7 +129,7 @@ class Muon(torch.optim.Optimizer):
         )
 
     def _memory(self, parameter: Tensor, name: str, *, shape: torch.Size | None = None) -> Tensor:
-        """What is remembered of a parameter; nothing in the beginning."""
+        """Return a buffer of a parameter, zeros at first."""
         state = self.state[parameter]
         if name not in state:
             state[name] = parameter.new_zeros(parameter.shape if shape is None else shape)
@@ -132,7 +138,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(x: Tensor) -> Tensor:
-    """For every matrix of a stack one with about the same directions, all equally long.
+    """Replace the singular values of every matrix of a stack by about 1.
 
     >>> x = orthogonal(torch.diag(torch.tensor([5.0, 1.0, 0.2]))[None])
     >>> bool((torch.linalg.svdvals(x) > 0.6).all() and (torch.linalg.svdvals(x) < 1.3).all())
@@ -142,10 +148,12 @@ def orthogonal(x: Tensor) -> Tensor:
     if tall:
         x = x.mT
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp_min(1e-12)
-    loops = compiled("directions")
-    if loops is not None and torch.get_num_threads() == 1 and x.dtype == torch.float32 and x.is_cpu:
+    if _by_kernel(x):
+        from capnets.nn.kernels.newton_schulz import orthogonalize
+
         array = x.contiguous().numpy()
-        loops.equalize(array, np.array(QUINTIC, np.float32), ITERATIONS)
+        with kernels.one_blas_thread(x.shape[1] ** 2 * x.shape[2]):
+            orthogonalize(array, np.array(QUINTIC, np.float32), ITERATIONS)
         x = torch.from_numpy(array)
     else:
         a, b, c = QUINTIC
@@ -153,3 +161,8 @@ def orthogonal(x: Tensor) -> Tensor:
             square = x @ x.mT
             x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x
+
+
+def _by_kernel(x: Tensor) -> bool:
+    small = x.shape[1] <= LARGEST and x.dtype == torch.float32 and x.is_cpu
+    return small and backend.wants_kernels() and kernels.available()

@@ -1,7 +1,7 @@
-"""Products of many rows and one matrix, some rows at a time, for other compiled loops.
+"""Matrix products over many rows, some rows at a time, for other kernels.
 
-numba hands them to the BLAS of scipy. Rows at a time are so few that what was computed of them is
-in the cache when it is read next, and that BLAS does not think of several threads.
+numba calls the BLAS of scipy. A block of rows is so small that its results are still in the cache
+when they are read next.
 """
 
 from __future__ import annotations
@@ -10,28 +10,19 @@ from typing import no_type_check
 
 import numpy as np
 
-from capnets.nn.kernels.loops import inlined, loop, zero
+from capnets.nn.kernels.arithmetic import jit, zero
+from capnets.nn.kernels.kernel import BLOCK
 
-__all__ = ["at_once", "back", "project", "times", "total_of_rows"]
+__all__ = ["linear", "linear_backward", "multiply", "sum_rows"]
 
-#: From so many multiplications on, BLAS (OpenBLAS) may think of several threads.
-ALONE = 2**18
-
-#: Fewer rows than these are multiplied here: what BLAS does before it begins would take longer.
+#: Products of fewer rows are computed by a loop: calling BLAS would take longer.
 FEW = 4
 
 
-@inlined
+@jit
 @no_type_check
-def at_once(weights):
-    """How many rows a matrix with so many weights takes at a time."""
-    return max(8, min(128, ALONE // max(weights, 1) // 8 * 8))
-
-
-@loop
-@no_type_check
-def times(rows, matrix, into):
-    """Rows times a matrix."""
+def multiply(rows, matrix, into):
+    """Multiply rows by a matrix."""
     if len(rows) >= FEW:
         np.dot(rows, matrix, into)
         return
@@ -55,41 +46,39 @@ def times(rows, matrix, into):
                 out[j] += a * matrix[k, j]
 
 
-@loop
+@jit
 @no_type_check
-def project(x, weight, bias, y):
-    """What a linear layer makes of rows."""
-    turned = weight.T.copy()
-    some = at_once(weight.size)
-    for begin in range(0, len(x), some):
-        end = min(begin + some, len(x))
-        times(x[begin:end], turned, y[begin:end])
+def linear(x, weight, bias, y):
+    """Apply a linear layer."""
+    transposed = weight.T.copy()
+    for begin in range(0, len(x), BLOCK):
+        end = min(begin + BLOCK, len(x))
+        multiply(x[begin:end], transposed, y[begin:end])
         for i in range(begin, end):
             for j in range(len(bias)):
                 y[i, j] += bias[j]
 
 
-@loop
+@jit
 @no_type_check
-def back(dy, x, weight, dweight, dx):
-    """Derivatives of the weight and, if `dx` has rows, of what it was multiplied by."""
+def linear_backward(dy, x, weight, dweight, dx):
+    """Compute the gradient of the weight and, if `dx` has rows, of the inputs."""
     dweight[:] = zero
     product = np.empty_like(weight)
-    some = at_once(weight.size)
-    for begin in range(0, len(x), some):
-        end = min(begin + some, len(x))
+    for begin in range(0, len(x), BLOCK):
+        end = min(begin + BLOCK, len(x))
         np.dot(dy[begin:end].T, x[begin:end], product)
         for i in range(weight.shape[0]):
             for j in range(weight.shape[1]):
                 dweight[i, j] += product[i, j]
         if len(dx):
-            times(dy[begin:end], weight, dx[begin:end])
+            multiply(dy[begin:end], weight, dx[begin:end])
 
 
-@loop
+@jit
 @no_type_check
-def total_of_rows(rows, total):
-    """The sum of all rows."""
+def sum_rows(rows, total):
+    """Sum all rows."""
     total[:] = zero
     for i in range(len(rows)):
         for j in range(len(total)):

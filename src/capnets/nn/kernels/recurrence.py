@@ -1,198 +1,173 @@
-"""Recurrent cells, compiled: the functions of `capnets.nn.recurrence.operations`, for float32.
+"""Recurrent cells, one class per cell of `capnets.nn.cells`.
 
-Features are multiplied by the matrices of all gates beforehand, and derivatives of weights are
-products over all instances afterwards; between, some sets go through all steps, then the next ones,
-so that their states stay in the cache. Gates of an instance lie beside each other.
+All features are multiplied by the gates' matrices beforehand, and the gradients of the matrices are
+products over all instances afterwards. In between, a block of sets goes through all steps before
+the next block, so that its states stay in the cache. The gates of an instance are adjacent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
 from typing import no_type_check
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from capnets.nn import parts
-from capnets.nn.derivatives import Gradients
-from capnets.nn.kernels.loops import loop, one, sigmoid, tanh
-from capnets.nn.kernels.products import at_once, back, project, times, total_of_rows
-from capnets.nn.parts import memory_of
+from capnets.nn.kernels import kernel
+from capnets.nn.kernels.arithmetic import jit, one, sigmoid, tanh
+from capnets.nn.kernels.kernel import BLOCK, Array, CellKernel, to_array
+from capnets.nn.kernels.products import linear, linear_backward, multiply, sum_rows
 
-__all__ = [
-    "gru_backward",
-    "gru_forward",
-    "lstm_backward",
-    "lstm_forward",
-    "rnn_backward",
-    "rnn_forward",
-]
-
-Kept = tuple[Tensor, ...]
+__all__ = ["GRU", "LSTM", "RNN"]
 
 
-def rnn_forward(e: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor) -> Kept:
-    """All states, with the one before in front, and what else is needed on the way back."""
-    e, z = e.contiguous(), _room(e, h)
-    _call(_rnn, e, weight_ih, weight_hh, bias, z)
-    return z, e, weight_ih, weight_hh
+class _Recurrence(CellKernel):
+    """A recurrence with parameters (weight_ih, weight_hh, *biases)."""
+
+    gates: int
+    biases: int
+
+    def width(self, features: int) -> int | None:
+        if self.parameters[1].ndim != 2:
+            return None
+        hidden = self.parameters[1].shape[1]
+        rows = self.gates * hidden
+        expected = [(rows, features), (rows, hidden), *[(rows,)] * self.biases]
+        return hidden if [tuple(p.shape) for p in self.parameters] == expected else None
+
+    def forward(self, x: Array, *, keep: bool) -> Array:
+        weights = [to_array(p) for p in self.parameters]
+        steps, (sets, width), hidden = len(x), self.before.shape, weights[1].shape[1]
+        states = []  # of all steps, with the state before the first in front
+        for begin in range(0, width, hidden):
+            state = kernel.empty(steps + 1, sets, hidden)
+            state[0] = self.before[:, begin : begin + hidden]
+            states.append(state)
+        self.kept = x, *weights[:2], *self.run(x, weights, *states), *states
+        self.after = np.concatenate([state[-1] for state in states], axis=1)
+        return states[0][1:]
+
+    def backward(self, dy: Array, *, need_dx: bool) -> tuple[Array | None, list[Array]]:
+        x, weight_ih, weight_hh = self.kept[:3]
+        rows, hidden = weight_hh.shape
+        width = self.dafter.shape[1]
+        dstates = [self.dafter[:, b : b + hidden].copy() for b in range(0, width, hidden)]
+        dx = kernel.empty(len(x) if need_dx else 0, *x.shape[1:])
+        gradients = [kernel.empty(*weight_ih.shape), kernel.empty(rows, hidden)]
+        gradients += [kernel.empty(rows) for _ in range(self.biases)]
+        self.run_back(dy, *self.kept, dx, *dstates, *gradients)
+        self.dbefore = np.concatenate(dstates, axis=1)
+        return dx if need_dx else None, gradients
+
+    @abstractmethod
+    def run(self, x: Array, weights: list[Array], *states: Array) -> tuple[Array, ...]:
+        """Fill the states and return the activations that `run_back` needs."""
+
+    @abstractmethod
+    def run_back(self, dy: Array, *arrays: Array) -> None:
+        """Fill the gradients, which stand behind what `forward` kept."""
 
 
-def rnn_backward(
-    dz: Tensor, z: Tensor, e: Tensor, weight_ih: Tensor, weight_hh: Tensor, *, wanted: bool
-) -> Gradients:
-    """Derivatives of features, if they are wanted, of the state before, and of parameters."""
-    de, dh = _room_for(e, wanted), torch.zeros(z.shape[1:])
-    parameters = [_empty(p.shape) for p in (weight_ih, weight_hh, weight_hh[0])]
-    _call(_rnn_back, dz, e, weight_ih, weight_hh, z, de, dh, *parameters)
-    return de if wanted else None, dh, *parameters
+class RNN(_Recurrence):
+    """The tanh cell with one bias vector."""
+
+    gates, biases = 1, 1
+
+    def run(self, x: Array, weights: list[Array], *states: Array) -> tuple[Array, ...]:
+        _rnn(x, *weights, *states)
+        return ()
+
+    def run_back(self, dy: Array, *arrays: Array) -> None:
+        _rnn_backward(dy, *arrays)
 
 
-def gru_forward(
-    e: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor, bias_hh: Tensor
-) -> Kept:
-    """Gates r and u; q = U z + c, of which r lets a part pass; n = tanh(W e + b + r q)."""
-    e, z = e.contiguous(), _room(e, h)
-    gates = _empty((*e.shape[:2], 4 * h.shape[1]))
-    _call(_gru, e, weight_ih, weight_hh, bias_ih, bias_hh, gates, z)
-    return z, e, weight_ih, weight_hh, gates
+class GRU(_Recurrence):
+    """Gates r and u; q = U z + c; n = tanh(W e + b + r q)."""
+
+    gates, biases = 3, 2
+
+    def run(self, x: Array, weights: list[Array], *states: Array) -> tuple[Array, ...]:
+        activations = kernel.empty(*x.shape[:2], 4 * states[0].shape[2])
+        _gru(x, *weights, activations, *states)
+        return (activations,)
+
+    def run_back(self, dy: Array, *arrays: Array) -> None:
+        _gru_backward(dy, *arrays)
 
 
-def gru_backward(
-    dz: Tensor,
-    z: Tensor,
-    e: Tensor,
-    weight_ih: Tensor,
-    weight_hh: Tensor,
-    gates: Tensor,
-    *,
-    wanted: bool,
-) -> Gradients:
-    """Derivatives of features, if they are wanted, of the state before, and of parameters."""
-    de, dh = _room_for(e, wanted), torch.zeros(z.shape[1:])
-    parameters = [_empty(p.shape) for p in (weight_ih, weight_hh)]
-    parameters += [_empty((len(weight_hh),)) for _ in range(2)]
-    _call(_gru_back, dz, e, weight_ih, weight_hh, gates, z, de, dh, *parameters)
-    return de if wanted else None, dh, *parameters
+class LSTM(_Recurrence):
+    """Gates k, f and o; memory c = f c + k g; state o tanh(c)."""
+
+    gates, biases = 4, 2
+
+    def run(self, x: Array, weights: list[Array], *states: Array) -> tuple[Array, ...]:
+        weight_ih, weight_hh, bias_ih, bias_hh = weights
+        activations = kernel.empty(*x.shape[:2], 4 * states[0].shape[2])
+        _lstm(x, weight_ih, weight_hh, bias_ih + bias_hh, activations, *states)
+        return (activations,)
+
+    def run_back(self, dy: Array, *arrays: Array) -> None:
+        *arrays_, dbias_ih, dbias_hh = arrays
+        _lstm_backward(dy, *arrays_, dbias_ih)
+        dbias_hh[:] = dbias_ih
 
 
-def lstm_forward(
-    e: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_ih: Tensor,
-    weight_hh: Tensor,
-    bias_ih: Tensor,
-    bias_hh: Tensor,
-) -> Kept:
-    """Gates k, f and o; g is offered to the memory c = f c + k g, of which o shows tanh(c)."""
-    e, z, memory = e.contiguous(), _room(e, h), _room(e, c)
-    gates = _empty((*e.shape[:2], 4 * h.shape[1]))
-    _call(_lstm, e, weight_ih, weight_hh, bias_ih + bias_hh, gates, z, memory)
-    return z, memory, e, weight_ih, weight_hh, gates
-
-
-def lstm_backward(
-    dz: Tensor,
-    dc: Tensor | None,
-    z: Tensor,
-    memory: Tensor,
-    e: Tensor,
-    weight_ih: Tensor,
-    weight_hh: Tensor,
-    gates: Tensor,
-    *,
-    wanted: bool,
-) -> Gradients:
-    """Derivatives of features, if they are wanted, of state and memory before, of parameters."""
-    de, dh = _room_for(e, wanted), torch.zeros(z.shape[1:])
-    dc = dh.clone() if dc is None else dc.clone(memory_format=torch.contiguous_format)
-    parameters = [_empty(p.shape) for p in (weight_ih, weight_hh)]
-    bias = _empty((len(weight_hh),))
-    _call(_lstm_back, dz, e, weight_ih, weight_hh, gates, z, memory, de, dh, dc, *parameters, bias)
-    return de if wanted else None, dh, dc, *parameters, bias, bias.clone()
-
-
-def _empty(shape: Sequence[int]) -> Tensor:
-    return torch.from_numpy(parts.empty(*shape))
-
-
-def _call(loops, *tensors: Tensor) -> None:  # type: ignore[no-untyped-def]
-    loops(*map(memory_of, tensors))
-
-
-def _room(e: Tensor, before: Tensor) -> Tensor:
-    """Room for all states, with the one before the first step in front."""
-    z = _empty((len(e) + 1, *before.shape))
-    z[0] = before
-    return z
-
-
-def _room_for(e: Tensor, wanted: bool) -> Tensor:
-    """Room for the derivatives of features, or for none."""
-    return _empty(e.shape if wanted else (0, *e.shape[1:]))
-
-
-@loop
+@jit
 @no_type_check
 def _rnn(e, weight_ih, weight_hh, bias, z):
     steps, sets, features = e.shape
     rows, hidden = steps * sets, len(weight_hh)
     after = z[1:].reshape(rows, hidden)
-    project(e.reshape(rows, features), weight_ih, bias, after)
+    linear(e.reshape(rows, features), weight_ih, bias, after)
     transition = weight_hh.T.copy()
-    some = at_once(weight_hh.size)
-    room = np.empty((some, hidden), np.float32)
-    for begin in range(0, sets, some):
-        end = min(begin + some, sets)
+    room = np.empty((BLOCK, hidden), np.float32)
+    for begin in range(0, sets, BLOCK):
+        end = min(begin + BLOCK, sets)
         for t in range(steps):
-            times(z[t][begin:end], transition, room[: end - begin])
+            multiply(z[t][begin:end], transition, room[: end - begin])
             for i in range(begin, end):
                 s, state = room[i - begin], z[t + 1, i]
                 for j in range(hidden):
                     state[j] = tanh(state[j] + s[j])
 
 
-@loop
+@jit
 @no_type_check
-def _rnn_back(dz, e, weight_ih, weight_hh, z, de, dh, dweight_ih, dweight_hh, dbias):
+def _rnn_backward(dz, e, weight_ih, weight_hh, z, de, dh, dweight_ih, dweight_hh, dbias):
     steps, sets, features = e.shape
     rows, hidden = steps * sets, len(weight_hh)
     d = np.empty((steps, sets, hidden), np.float32)
-    some = at_once(weight_hh.size)
-    for begin in range(0, sets, some):
-        end = min(begin + some, sets)
+    for begin in range(0, sets, BLOCK):
+        end = min(begin + BLOCK, sets)
         for t in range(steps - 1, -1, -1):
             for i in range(begin, end):
                 step, state, arriving, later = d[t, i], z[t + 1, i], dz[t, i], dh[i]
                 for j in range(hidden):
                     step[j] = (later[j] + arriving[j]) * (one - state[j] * state[j])
-            times(d[t][begin:end], weight_hh, dh[begin:end])
+            multiply(d[t][begin:end], weight_hh, dh[begin:end])
     flat = d.reshape(rows, hidden)
-    total_of_rows(flat, dbias)
-    back(flat, e.reshape(rows, features), weight_ih, dweight_ih, de.reshape(-1, features))
+    sum_rows(flat, dbias)
+    inputs, dinputs = e.reshape(rows, features), de.reshape(-1, features)
+    linear_backward(flat, inputs, weight_ih, dweight_ih, dinputs)
     none = np.empty((0, hidden), np.float32)
-    back(flat, z[:steps].reshape(rows, hidden), weight_hh, dweight_hh, none)
+    linear_backward(flat, z[:steps].reshape(rows, hidden), weight_hh, dweight_hh, none)
 
 
-@loop
+@jit
 @no_type_check
 def _gru(e, weight_ih, weight_hh, bias_ih, bias_hh, gates, z):
-    """Of every row r, u, n and q are kept."""
+    """Fill states and, for every row, r, u, n and q."""
     steps, sets, features = e.shape
     rows, hidden = steps * sets, z.shape[2]
     bias = bias_ih.copy()
     bias[: 2 * hidden] += bias_hh[: 2 * hidden]
     projected = np.empty((steps, sets, 3 * hidden), np.float32)
-    project(e.reshape(rows, features), weight_ih, bias, projected.reshape(rows, 3 * hidden))
+    linear(e.reshape(rows, features), weight_ih, bias, projected.reshape(rows, 3 * hidden))
     transition = weight_hh.T.copy()
-    some = at_once(weight_hh.size)
-    room = np.empty((some, 3 * hidden), np.float32)
-    for begin in range(0, sets, some):
-        end = min(begin + some, sets)
+    room = np.empty((BLOCK, 3 * hidden), np.float32)
+    for begin in range(0, sets, BLOCK):
+        end = min(begin + BLOCK, sets)
         for t in range(steps):
-            times(z[t][begin:end], transition, room[: end - begin])
+            multiply(z[t][begin:end], transition, room[: end - begin])
             for i in range(begin, end):
                 s, a, gate = room[i - begin], projected[t, i], gates[t, i]
                 before, after = z[t, i], z[t + 1, i]
@@ -206,20 +181,19 @@ def _gru(e, weight_ih, weight_hh, bias_ih, bias_hh, gates, z):
                     after[j] = n + u * (before[j] - n)
 
 
-@loop
+@jit
 @no_type_check
-def _gru_back(
+def _gru_backward(
     dz, e, weight_ih, weight_hh, gates, z, de, dh, dweight_ih, dweight_hh, dbias_ih, dbias_hh
 ):
     steps, sets, features = e.shape
     rows, hidden = steps * sets, z.shape[2]
-    # Of r, u, n to the features, of r, u, q to the state.
+    # Gradients of r, u, n reach the features; those of r, u, q the state.
     to_features = np.empty((steps, sets, 3 * hidden), np.float32)
     to_state = np.empty((steps, sets, 3 * hidden), np.float32)
-    some = at_once(weight_hh.size)
-    room = np.empty((some, hidden), np.float32)
-    for begin in range(0, sets, some):
-        end = min(begin + some, sets)
+    room = np.empty((BLOCK, hidden), np.float32)
+    for begin in range(0, sets, BLOCK):
+        end = min(begin + BLOCK, sets)
         for t in range(steps - 1, -1, -1):
             for i in range(begin, end):
                 gate, before, arriving, later = gates[t, i], z[t, i], dz[t, i], dh[i]
@@ -234,33 +208,33 @@ def _gru_back(
                     to_e[j], to_e[hidden + j], to_e[2 * hidden + j] = dr, du, dn
                     to_z[j], to_z[hidden + j], to_z[2 * hidden + j] = dr, du, dn * r
                     later[j] = state * u
-            times(to_state[t][begin:end], weight_hh, room[: end - begin])
+            multiply(to_state[t][begin:end], weight_hh, room[: end - begin])
             for i in range(begin, end):
                 for j in range(hidden):
                     dh[i, j] += room[i - begin, j]
     flat = to_features.reshape(rows, 3 * hidden)
-    total_of_rows(flat, dbias_ih)
-    back(flat, e.reshape(rows, features), weight_ih, dweight_ih, de.reshape(-1, features))
+    sum_rows(flat, dbias_ih)
+    inputs, dinputs = e.reshape(rows, features), de.reshape(-1, features)
+    linear_backward(flat, inputs, weight_ih, dweight_ih, dinputs)
     flat = to_state.reshape(rows, 3 * hidden)
-    total_of_rows(flat, dbias_hh)
+    sum_rows(flat, dbias_hh)
     none = np.empty((0, hidden), np.float32)
-    back(flat, z[:steps].reshape(rows, hidden), weight_hh, dweight_hh, none)
+    linear_backward(flat, z[:steps].reshape(rows, hidden), weight_hh, dweight_hh, none)
 
 
-@loop
+@jit
 @no_type_check
 def _lstm(e, weight_ih, weight_hh, bias, gates, z, memory):
-    """Of every row k, f, g and o are kept."""
+    """Fill states, memories and, for every row, k, f, g and o."""
     steps, sets, features = e.shape
     rows, hidden = steps * sets, z.shape[2]
-    project(e.reshape(rows, features), weight_ih, bias, gates.reshape(rows, 4 * hidden))
+    linear(e.reshape(rows, features), weight_ih, bias, gates.reshape(rows, 4 * hidden))
     transition = weight_hh.T.copy()
-    some = at_once(weight_hh.size)
-    room = np.empty((some, 4 * hidden), np.float32)
-    for begin in range(0, sets, some):
-        end = min(begin + some, sets)
+    room = np.empty((BLOCK, 4 * hidden), np.float32)
+    for begin in range(0, sets, BLOCK):
+        end = min(begin + BLOCK, sets)
         for t in range(steps):
-            times(z[t][begin:end], transition, room[: end - begin])
+            multiply(z[t][begin:end], transition, room[: end - begin])
             for i in range(begin, end):
                 s, gate = room[i - begin], gates[t, i]
                 had, have, after = memory[t, i], memory[t + 1, i], z[t + 1, i]
@@ -275,17 +249,16 @@ def _lstm(e, weight_ih, weight_hh, bias, gates, z, memory):
                     after[j] = o * tanh(have[j])
 
 
-@loop
+@jit
 @no_type_check
-def _lstm_back(
+def _lstm_backward(
     dz, e, weight_ih, weight_hh, gates, z, memory, de, dh, dc, dweight_ih, dweight_hh, dbias
 ):
     steps, sets, features = e.shape
     rows, hidden = steps * sets, z.shape[2]
     d = np.empty((steps, sets, 4 * hidden), np.float32)
-    some = at_once(weight_hh.size)
-    for begin in range(0, sets, some):
-        end = min(begin + some, sets)
+    for begin in range(0, sets, BLOCK):
+        end = min(begin + BLOCK, sets)
         for t in range(steps - 1, -1, -1):
             for i in range(begin, end):
                 gate, had, have, step = gates[t, i], memory[t, i], memory[t + 1, i], d[t, i]
@@ -300,9 +273,10 @@ def _lstm_back(
                     step[2 * hidden + j] = keep * k * (one - g * g)
                     step[3 * hidden + j] = state * shown * o * (one - o)
                     kept[j] = keep * f
-            times(d[t][begin:end], weight_hh, dh[begin:end])
+            multiply(d[t][begin:end], weight_hh, dh[begin:end])
     flat = d.reshape(rows, 4 * hidden)
-    total_of_rows(flat, dbias)
-    back(flat, e.reshape(rows, features), weight_ih, dweight_ih, de.reshape(-1, features))
+    sum_rows(flat, dbias)
+    inputs, dinputs = e.reshape(rows, features), de.reshape(-1, features)
+    linear_backward(flat, inputs, weight_ih, dweight_ih, dinputs)
     none = np.empty((0, hidden), np.float32)
-    back(flat, z[:steps].reshape(rows, hidden), weight_hh, dweight_hh, none)
+    linear_backward(flat, z[:steps].reshape(rows, hidden), weight_hh, dweight_hh, none)

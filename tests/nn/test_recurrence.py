@@ -1,16 +1,10 @@
-"""Derivatives written out by hand are those of torch, gate for gate."""
-
-import inspect
-from contextlib import nullcontext
+"""Kernels compute the states and gradients of torch's own cells."""
 
 import pytest
 import torch
-from torch.autograd import gradcheck
 
-from capnets.nn import recurrence
-from capnets.nn.cells import FEW, GRUCell, LSTMCell, RNNCell
-from capnets.nn.derivatives import by_torch
-from capnets.nn.kernels import by_operations
+from capnets.nn.backend import explain, use
+from capnets.nn.cells import GRUCell, LSTMCell, RNNCell
 
 CELLS = [RNNCell, GRUCell, LSTMCell]
 HIDDEN = 5
@@ -29,37 +23,16 @@ def gradients_of(outputs, inputs):
     )
 
 
-@pytest.mark.parametrize("steps", [1, 4])
-class TestAgainstDifferences:
-    """`gradcheck` compares every single derivative with a difference quotient."""
-
-    def test_rnn(self, steps):
-        shapes = (steps, 3, 2), (3, HIDDEN), (HIDDEN, 2), (HIDDEN, HIDDEN), (HIDDEN,)
-        assert gradcheck(recurrence.rnn, [draw(*shape) for shape in shapes])
-
-    def test_gru(self, steps):
-        rows = 3 * HIDDEN
-        shapes = (steps, 3, 2), (3, HIDDEN), (rows, 2), (rows, HIDDEN), (rows,), (rows,)
-        assert gradcheck(recurrence.gru, [draw(*s, seed=i) for i, s in enumerate(shapes)])
-
-    def test_lstm(self, steps):
-        rows = 4 * HIDDEN
-        state = (3, HIDDEN)
-        shapes = (steps, 3, 2), state, state, (rows, 2), (rows, HIDDEN), (rows,), (rows,)
-        assert gradcheck(recurrence.lstm, [draw(*s, seed=i) for i, s in enumerate(shapes)])
-
-
-@pytest.fixture(params=["compiled", "operations"])
-def both_ways(request):
-    """Both ways to compute with float32."""
-    with by_operations() if request.param == "operations" else nullcontext():
+@pytest.fixture(params=["kernels", "reference"])
+def each_backend(request):
+    with use(request.param):
         yield
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("size", [1, 2, 10])
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.usefixtures("both_ways")
+@pytest.mark.usefixtures("each_backend")
 def test_equals_the_kernels_of_torch(kind, size, dtype):
     torch.manual_seed(size)
     cell = kind(4, HIDDEN).to(dtype)
@@ -73,7 +46,7 @@ def test_equals_the_kernels_of_torch(kind, size, dtype):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5 if dtype == torch.float32 else 1e-12)
 
 
-@pytest.mark.parametrize("sets", [1, FEW - 1, FEW])
+@pytest.mark.parametrize("sets", [1, 3, 4, 130])
 @pytest.mark.parametrize("kind", CELLS)
 def test_the_same_whether_differentiated_or_not(kind, sets):
     cell, e = kind(4, HIDDEN), draw(sets, 7, 4, dtype=torch.float32)
@@ -84,7 +57,7 @@ def test_the_same_whether_differentiated_or_not(kind, sets):
 
 
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.usefixtures("both_ways")
+@pytest.mark.usefixtures("each_backend")
 def test_saturated_gates_stay_finite(kind):
     cell = kind(2, 3)
     e = (1e4 * draw(2, 5, 2, dtype=torch.float32)).detach().requires_grad_()
@@ -96,7 +69,7 @@ def test_saturated_gates_stay_finite(kind):
 
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("use", ["last state only", "one set only", "state only"])
-@pytest.mark.usefixtures("both_ways")
+@pytest.mark.usefixtures("each_backend")
 def test_whatever_part_is_used(kind, use):
     """The gradient that arrives may be zero, expanded or laid out in another order."""
     cell = kind(2, 3)
@@ -123,7 +96,7 @@ def test_no_instances(kind):
 
 
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.usefixtures("both_ways")
+@pytest.mark.usefixtures("each_backend")
 def test_same_bits_again(kind):
     cell = kind(4, 8)
     e = draw(6, 7, 4, dtype=torch.float32)
@@ -132,7 +105,7 @@ def test_same_bits_again(kind):
 
 
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.usefixtures("both_ways")
+@pytest.mark.usefixtures("each_backend")
 def test_inputs_stay_as_they_were(kind):
     cell = kind(4, 8)
     e, state = draw(3, 5, 4, dtype=torch.float32), draw(3, cell.state_features, dtype=torch.float32)
@@ -143,32 +116,7 @@ def test_inputs_stay_as_they_were(kind):
     )
 
 
-class TestCompiled:
-    """Compiled loops are used where they are the quicker way, and only if they are there."""
-
-    def test_where(self, one_thread):
-        few, many = torch.zeros(2, 3), torch.zeros(recurrence.MOST, 2)
-        assert recurrence.are_compiled(few)
-        assert recurrence.are_compiled(many)
-        assert not recurrence.are_compiled(few.double())
-        wide = recurrence.WIDEST + 1
-        assert recurrence.are_compiled(torch.zeros(recurrence.FEW - 1, wide))
-        assert not recurrence.are_compiled(torch.zeros(recurrence.FEW, wide))
-        torch.set_num_threads(2)
-        assert recurrence.are_compiled(few)
-        assert not recurrence.are_compiled(many)
-
-    def test_same_functions(self):
-        from capnets.nn.kernels import recurrence as compiled
-        from capnets.nn.recurrence import operations
-
-        assert set(compiled.__all__) == set(operations.__all__) - {"Kept"}
-        for name in compiled.__all__:
-            ours, theirs = (inspect.signature(getattr(m, name)) for m in (operations, compiled))
-            few = [*ours.parameters][:2]
-            assert [*theirs.parameters][:2] == few
-            assert ours.return_annotation == theirs.return_annotation
-
+class TestArithmetic:
     def test_sigmoid(self):
         """One after another on the whole range, through an RNN that only squashes."""
         x = torch.linspace(-50, 50, 20001)
@@ -190,18 +138,18 @@ class TestCompiled:
         assert z[0, 1:].isnan().all()
 
 
-class TestSecondDerivatives:
-    def twice(self, e):
-        z, _ = GRUCell(4, 3).double()(e)
-        (gradient,) = torch.autograd.grad(z.square().sum(), e, create_graph=True)
-        gradient.square().sum().backward()
-
-    def test_refused(self):
-        with pytest.raises(RuntimeError, match=r"once; for second derivatives.*by_torch"):
-            self.twice(draw(2, 3, 4))
-
-    def test_by_torch(self):
-        e = draw(2, 3, 4)
-        with by_torch():
-            self.twice(e)
-        assert e.grad.any()
+@pytest.mark.parametrize("hidden", [1, 3, 64, 129, 256])
+@pytest.mark.parametrize("sets", [1, 5])
+@pytest.mark.parametrize("kind", CELLS)
+def test_any_width(kind, sets, hidden, one_thread):
+    torch.manual_seed(0)
+    cell, e = kind(4, hidden), draw(sets, 3, 4, dtype=torch.float32)
+    assert "kernels" in explain(cell, e)
+    ours, theirs = cell(e), cell.native(e, cell.initial_state(sets))
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    for a, b in zip(
+        gradients_of(ours, [e, *cell.parameters()]),
+        gradients_of(theirs, [e, *cell.parameters()]),
+        strict=True,
+    ):
+        assert (a - b).norm() <= 1e-5 * b.norm()

@@ -1,4 +1,4 @@
-"""The iteration of `capnets.training.muon`, one small matrix after another."""
+"""The Newton-Schulz iteration of `capnets.training.muon`, one small matrix after another."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import no_type_check
 
 import numpy as np
 
-from capnets.nn.kernels.loops import loop
+from capnets.nn.kernels.arithmetic import jit
 
-__all__ = ["equalize"]
+__all__ = ["orthogonalize"]
 
 
-@loop
+@jit
 @no_type_check
-def equalize(stack, factors, iterations):
-    """Every x of a stack becomes a x + (b x x' + c (x x')^2) x, again and again."""
+def orthogonalize(stack, factors, iterations):
+    """Replace every x of a stack by a x + (b x x' + c (x x')^2) x, `iterations` times."""
     number, height, width = stack.shape
     a, b, c = factors
     square = np.empty((height, height), np.float32)

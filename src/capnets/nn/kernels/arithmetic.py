@@ -1,4 +1,4 @@
-"""How loops are compiled, and arithmetic for them. numba finds types out itself; float32 only."""
+"""The compiler decorators of kernels, and float32 arithmetic that vectorises."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 __all__ = [
     "exp",
     "inlined",
+    "jit",
     "largest",
-    "loop",
     "one",
     "sigmoid",
     "tanh",
@@ -26,33 +26,33 @@ one = np.float32(1)
 two = np.float32(2)
 zero = np.float32(0)
 
-# Sums may use fused multiply-adds, but are reordered by `total` only.
+# Fused multiply-adds are allowed; only `total` may reorder a sum.
 FREE = {"contract", "nsz"}
 inlined = numba.njit(inline="always", fastmath=FREE, error_model="numpy")
 
 
-def loop(function: Callable[..., None]) -> Callable[..., None]:
-    """Compile a function of arrays when it is called first, and keep that for other processes."""
+def jit(function: Callable[..., None]) -> Callable[..., None]:
+    """Compile a function of arrays on its first call; cache the code for other processes."""
     compiled: Any = numba.njit(nogil=True, fastmath=FREE, error_model="numpy")(function)
-    with suppress(RuntimeError):  # no folder to keep it in: it is compiled anew next time
+    with suppress(RuntimeError):  # no writable folder: every process compiles it again
         compiled.enable_caching()
-    loops: Callable[..., None] = compiled
-    return loops
+    kernel: Callable[..., None] = compiled
+    return kernel
 
 
-# exp x = 2^n exp r with n whole and |r| <= log(2) / 2. The logarithm is cut in two parts, of which
-# the first has few digits, so that n times it is exact.
+# exp x = 2^n exp r with integer n and |r| <= log(2) / 2. The logarithm is split into two parts; the
+# first has few digits, so that its product with n is exact.
 LOG2_E = np.float32(1 / np.log(2))
 LOG_2 = np.float32(0.693359375)
 LOG_2_REST = np.float32(np.log(2) - 0.693359375)
 FACTORIALS = tuple(np.float32(1 / n) for n in (5040, 720, 120, 24, 6, 2))
-LARGEST = np.float32(87)  # beyond, a float32 ends, and a gate has long been open or closed
+LARGEST = np.float32(87)  # float32 overflows soon after; gates are saturated long before
 
 
 @inlined
 @no_type_check
 def exp(x):
-    """Nothing but arithmetic, so that eight are computed at once; right to three last digits."""
+    """Compute exp by arithmetic only, so that it vectorises; accurate to three ulp."""
     x = min(max(x, -LARGEST), LARGEST)
     n = np.floor(x * LOG2_E + np.float32(0.5))
     r = x - n * LOG_2 - n * LOG_2_REST
@@ -65,21 +65,21 @@ def exp(x):
 @inlined
 @no_type_check
 def sigmoid(x):
-    """As exact as `exp`."""
+    """Compute the logistic function, as accurate as `exp`."""
     return one / (one + exp(-x))
 
 
 @inlined
 @no_type_check
 def tanh(x):
-    """As exact as `exp`."""
+    """Compute tanh, as accurate as `exp`."""
     return two * sigmoid(two * x) - one
 
 
 @numba.njit(fastmath=FREE | {"reassoc"}, error_model="numpy")
 @no_type_check
 def total(row):
-    """The sum of a row, some of it side by side: how many is up to the processor."""
+    """Sum a row; the order of the summands is up to the compiler."""
     found = zero
     for j in range(len(row)):
         found += row[j]
@@ -89,7 +89,7 @@ def total(row):
 @inlined
 @no_type_check
 def largest(row):
-    """The largest number of a row."""
+    """Return the largest entry of a row."""
     found = row[0]
     for j in range(1, len(row)):
         found = max(found, row[j])
