@@ -83,7 +83,7 @@ def test_the_signal_keeps_its_size(side):
 def test_a_spec_says_so():
     assert build("c-gru", inputs="pictures", warp=True).inputs.warp
     assert not build("c-gru", inputs="pictures").inputs.warp
-    with pytest.raises(InputError, match="only pictures can be warped"):
+    with pytest.raises(InputError, match="warp needs inputs='pictures'"):
         build("c-gru", inputs="standardize", warp=True)
 
 
