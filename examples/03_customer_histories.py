@@ -1,0 +1,58 @@
+"""
+Customer histories
+==================
+
+Each row is a purchase of a customer. The label is what the customer spends in the following
+year. Purchases have an order, and their effect depends on what came before.
+"""
+
+# %%
+# Events in time
+# --------------
+#
+# In this made-up world every purchase predicts later spending, but a *return* after a purchase
+# cancels half of it. Only the sum per customer is known.
+
+import numpy as np
+import pandas as pd
+
+import capnets
+
+rng = np.random.default_rng(1)
+rows = []
+for customer in range(1500):
+    last = 0.0
+    worth = 0.0
+    for day in np.sort(rng.integers(0, 365, size=rng.integers(1, 9))):
+        returned = bool(rng.random() < 0.3)
+        amount = rng.uniform(5, 50)
+        worth += -0.5 * last if returned else amount
+        last = 0.0 if returned else amount
+        kind = "return" if returned else "purchase"
+        rows.append({"customer": customer, "day": day, "kind": kind, "amount": amount})
+    for row in rows[::-1]:
+        if row["customer"] != customer:
+            break
+        row["next_year"] = worth
+events = pd.DataFrame(rows)
+events.head()
+
+# %%
+# Name the order column
+# ---------------------
+#
+# With ``order`` the network reads events by day, in training and in prediction. Values are then
+# "what this event added to everything before it".
+
+columns = capnets.Columns(set="customer", target="next_year", categories="kind", order="day")
+train, test = events[events.customer < 1200], events[events.customer >= 1200]
+model = capnets.SetRegressor("c-gru", columns=columns, members=1, random_state=0).fit(train)
+print("R² on new customers:", round(model.score(test), 3))
+
+# %%
+# A return takes back half of the purchase before it
+# --------------------------------------------------
+
+chosen = test[test.kind == "return"].customer.iloc[2]
+shown = test[test.customer == chosen].drop(columns="next_year")
+print(shown.assign(added=model.added_values(shown).round(1)).to_string(index=False))
