@@ -1,7 +1,7 @@
 """Images that a network takes for another digit, and how much of its error they make.
 
-    capnets train WTri --model c-deepset --recipe large -o before
-    capnets train WTri --model c-deepset -o after
+    capnets task train WTri --model c-deepset --recipe large -o before
+    capnets task train WTri --model c-deepset -o after
     python benchmarks/misread.py before after --figure docs/images/misread.png
 
 A digit alone adds its own value (US, WTri), so a network whose added values are right says how it

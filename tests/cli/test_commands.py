@@ -18,14 +18,14 @@ COUNTS = {  # the paper's; for attention no sizes give its 17,794
     "c-gru": 19_937, "deepset": 13_601, "attention": 17_826, "set-transformer": 15_809,
     "set-transformer-l": 34_753,
 }  # fmt: skip
-COMMANDS = [c.name or c.callback.__name__ for c in app.registered_commands] + ["tasks"]
+COMMANDS = [c.name or c.callback.__name__ for c in app.registered_commands] + ["task"]
 
 
 class TestHelp:
     def test_all_commands(self, say):
         answer = say("--help")
         assert answer.code == 0
-        for name in ("demo", "models", "tasks", "data", "train", "evaluate", "explain"):
+        for name in ("demo", "models", "task", "data", "train", "evaluate", "explain"):
             assert name in COMMANDS
             assert re.search(rf"\b{name}\b", answer.text)
 
@@ -42,6 +42,14 @@ class TestHelp:
         assert command.help
         for option in command.params:
             assert getattr(option, "help", ""), f"{name} {option.name}"
+
+    @pytest.mark.parametrize("name", [("train",), ("task", "train")], ids=" ".join)
+    def test_help_of_training_fits_on_two_screens(self, say, name, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "100")
+        text = say(*name, "--help").text
+        assert len(text.splitlines()) <= 100
+        for panel in ("Network", "Training", "Priors", "Run"):
+            assert f"─ {panel} ─" in text
 
     def test_version(self, say):
         assert say("--version").text.strip() == capnets.__version__
@@ -76,7 +84,7 @@ class TestModels:
 
 class TestTasks:
     def test_listing(self, say):
-        found = say("tasks", "--json").json
+        found = say("task", "list", "--json").json
         assert {f["short"] for f in found["functions"]} >= {
             "US", "WTri", "US+S", "UC", "TriC", "Mult",
         }  # fmt: skip
@@ -96,7 +104,7 @@ class TestTasks:
         ],
     )
     def test_show(self, say, task, size, mean):
-        found = say("tasks", "show", task, "--size", size, "--sets", 20_000, "--json").json
+        found = say("task", "show", task, "--size", size, "--sets", 20_000, "--json").json
         assert found["exact"]["mean"] == pytest.approx(mean)
         error = (found["exact"]["variance"] / 20_000) ** 0.5
         assert found["drawn"]["mean"] == pytest.approx(mean, abs=5 * error)
@@ -109,7 +117,7 @@ class TestTasks:
         )
 
     def test_show_for_people(self, say):
-        text = say("tasks", "show", "US", "--size", "varying").text
+        text = say("task", "show", "US", "--size", "varying").text
         assert "size 6, 8, 10, 12, 14" in text
         assert re.search(r"mean +\d+\.\d+ +28\.\d+", text)
         assert "█" in text

@@ -1,5 +1,8 @@
 """What commands say when they cannot do what they are asked for."""
 
+import subprocess
+import sys
+
 import pytest
 
 
@@ -7,42 +10,78 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["train", "uniqe-sum"], "unknown set function 'uniqe-sum': did you mean 'unique-sum'"),
-            (["train", "US:mnits"], "unknown source 'mnits': did you mean"),
             (
-                ["train", "US:digits", "-m", "c-grue"],
+                ["task", "train", "uniqe-sum"],
+                "unknown set function 'uniqe-sum': did you mean 'unique-sum'",
+            ),
+            (["task", "train", "US:mnits"], "unknown source 'mnits': did you mean"),
+            (
+                ["task", "train", "US:digits", "-m", "c-grue"],
                 "unknown model 'c-grue': did you mean 'c-gru'",
             ),
-            (["train", "US:digits", "--recipe", "papre"], "unknown recipe 'papre': did you mean"),
-            (["train", "US:digits", "--activation", "ab"], "unknown activation 'ab': did you mean"),
-            (["train", "US:digits", "--sets", 0], "sets must be at least 1, not 0"),
-            (["train", "US:digits", "--size", "ten"], "sizes must be a number"),
-            (["train", "US:digits", "--epochs", 0], "epochs must be above 0, not 0"),
-            (["train", "US:digits", "--learning-rate", "fast"], "a learning rate is a number or"),
-            (["train", "US:digits", "--sets", 10**12], "GB of memory are needed"),
-            (["train", "US:digits", "--threads", 0], "Invalid value for '--threads'"),
-            (["train", "US:digits", "--hidden", 0], "Invalid value for '--hidden'"),
-            (["train", "sentiment:ted"], "unknown source of documents 'ted': Choices: womens"),
-            (["train", "Sent", "--size", 3, "--sets", 9], "--size, --sets: documents are as many"),
-            (["train", "sentiment", "--embedding", "pca"], "unknown embedding of sentences 'pca'"),
-            (["tasks", "show", "sentiment", "--sets", 9], "--sets: documents are as many"),
-            (["tasks", "show", "US", "--size", 0], "sizes must be at least 1"),
+            (
+                ["task", "train", "US:digits", "--recipe", "papre"],
+                "unknown recipe 'papre': did you mean",
+            ),
+            (
+                ["task", "train", "US:digits", "--activation", "ab"],
+                "unknown activation 'ab': did you mean",
+            ),
+            (["task", "train", "US:digits", "--sets", 0], "sets must be at least 1, not 0"),
+            (["task", "train", "US:digits", "--size", "ten"], "sizes must be a number"),
+            (
+                ["task", "train", "US:digits", "--epochs", 0],
+                "epochs must be from 1 to 1,000,000, not 0",
+            ),
+            (["task", "train", "US:digits", "--learning-rate", "fast"], "'--learning-rate'"),
+            (
+                ["task", "train", "US:digits", "--learning-rate", "nan"],
+                "learning_rate must be a finite",
+            ),
+            (["task", "train", "US:digits", "--seed", 10**21], "seed must be from 0 to"),
+            (
+                ["task", "train", "US:digits", "--epochs", 10**30],
+                "epochs must be from 1 to 1,000,000",
+            ),
+            (["train", "US:digits", "--target", "y"], "name its columns"),
+            (["train", "US.csv", "--set-column", "s", "--target", "y"], "no such file"),
+            (["predict", "run", "file.csv", "-o", "p.csv", "--threads", 0], "for '--threads'"),
+            (["task", "train", "US:digits", "--sets", 10**12], "GB of memory are needed"),
+            (["task", "train", "US:digits", "--threads", 0], "Invalid value for '--threads'"),
+            (["task", "train", "US:digits", "--hidden", 0], "Invalid value for '--hidden'"),
+            (
+                ["task", "train", "sentiment:ted"],
+                "unknown source of documents 'ted': Choices: womens",
+            ),
+            (
+                ["task", "train", "Sent", "--size", 3, "--sets", 9],
+                "sizes, sets cannot be chosen for 'Sent'",
+            ),
+            (
+                ["task", "train", "sentiment", "--embedding", "pca"],
+                "unknown embedding of sentences 'pca'",
+            ),
+            (["task", "show", "sentiment", "--sets", 9], "sets cannot be chosen for 'sentiment'"),
+            (["task", "show", "US", "--size", 0], "sizes must be at least 1"),
             (["models", "--hidden", 0], "hidden must be a whole number"),
             (["evaluate", "nowhere"], "nowhere is not a run: it has no config.json"),
             (["explain", "nowhere"], "nowhere is not a run: it has no config.json"),
             (
-                ["train", "US:digits", "-m", "c-potential", "--sort", "worth"],
-                "--sort: no order changes what c-potential predicts; leave it out",
+                ["task", "train", "US:digits", "-m", "c-potential", "--sort", "worth"],
+                "sort: no order changes what c-potential predicts; leave it out",
             ),
             (
-                ["train", "US:digits", "-m", "deepset", "--consistent", 1],
-                "--consistent: no order changes what deepset predicts",
+                ["task", "train", "US:digits", "-m", "deepset", "--consistent", 1],
+                "the prior 'consistent': no order changes what deepset predicts",
             ),
             (
-                ["train", "US:digits", "--sort", "worth", "--consistent", 1],
-                "--consistent: sorted instances have one order only",
+                ["task", "train", "US:digits", "-m", "c-gru", "--sort", "worth", "--consistent", 1],
+                "the prior 'consistent': sorted instances have one order only",
             ),
-            (["train", "US:digits", "--prior-weight", -1], "Invalid value for '--prior-weight'"),
+            (
+                ["task", "train", "US:digits", "--prior-weight", -1],
+                "Invalid value for '--prior-weight'",
+            ),
             (["trian"], "No such command 'trian'"),
         ],
     )
@@ -62,7 +101,7 @@ class TestErrors:
 
     def test_diverged(self, say, tmp_path):
         answer = say(
-            "train", "US:digits", "--sets", 100, "--valid-sets", 10, "--test-sets", 10,
+            "task", "train", "US:digits", "--sets", 100, "--valid-sets", 10, "--test-sets", 10,
             "--recipe", "paper", "--epochs", 20, "--batch-size", 10, "--learning-rate", "1e20",
             "-o", tmp_path / "run",
         )  # fmt: skip
@@ -87,8 +126,12 @@ class TestErrors:
             assert answer.code == 2
             assert f"{folder / name} is damaged" in answer.text.replace("\n", "")
 
-    def test_options_for_tasks_on_a_file(self, say, tmp_path):
-        (tmp_path / "t.csv").write_text("set,y,x\n1,2,3\n")
-        answer = say("train", tmp_path / "t.csv", "--devices", 2)
-        assert answer.code == 2
-        assert "for tasks only, not for a file" in answer.text
+    def test_unexpected_errors_are_one_sentence(self):
+        broken = "import capnets.cli.models as m; m.print_table = None; import capnets.cli as c; "
+        done = subprocess.run(
+            [sys.executable, "-c", broken + "c.main()", "models"], capture_output=True, text=True
+        )
+        assert done.returncode == 1
+        assert done.stderr.count("\n") == 1
+        assert "Unexpected error (TypeError)" in done.stderr
+        assert "CAPNETS_TRACEBACK=1" in done.stderr

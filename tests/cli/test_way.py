@@ -25,7 +25,7 @@ class TestWay:
 
     def test_train_json(self, say, trained, tmp_path):
         found = say(
-            "train", "US:digits", "--sets", 100, "--valid-sets", 50, "--test-sets", 50,
+            "task", "train", "US:digits", "--sets", 100, "--valid-sets", 50, "--test-sets", 50,
             "--epochs", 1, "-o", tmp_path / "run", "--json",
         ).json  # fmt: skip
         assert found["run"] == str(tmp_path / "run")
@@ -36,7 +36,7 @@ class TestWay:
 
     def test_default_folder(self, say, tmp_path, monkeypatch):
         found = say(
-            "train", "UC:digits", "-m", "deepset", "--sets", 50, "--valid-sets", 50,
+            "task", "train", "UC:digits", "-m", "deepset", "--sets", 50, "--valid-sets", 50,
             "--test-sets", 50, "--epochs", 1, "--seed", 3, "--json", folder=tmp_path,
         ).json  # fmt: skip
         assert found["run"] == "runs/unique-count-digits-deepset-3"
@@ -45,14 +45,14 @@ class TestWay:
     def test_settings_are_recorded(self, say, tmp_path):
         folder = tmp_path / "run"
         say(
-            "train", "US:digits", "--sets", 100, "--valid-sets", 50, "--test-sets", 50,
-            "--recipe", "paper", "--epochs", 2, "--batch-size", 20, "--learning-rate", 0.02,
+            "task", "train", "US:digits", "--sets", 100, "--valid-sets", 50, "--test-sets", 50,
+            "--recipe", "paper", "--epochs", 2, "--batch-size", 20, "--learning-rate", 0.002,
             "--fixed-order", "--patience", 1, "--upper-bound", 9, "--prior-weight", 0.5,
             "--activation", "softplus", "--layers", 2, "--hidden", 4, "--seed", 5, "-o", folder,
         )  # fmt: skip
         config = capnets.load(folder).config
         how = config.recipe
-        assert (how.epochs, how.batch_size, how.learning_rate) == (2, 20, 0.02)
+        assert (how.epochs, how.batch_size, how.learning_rate) == (2, 20, 0.002)
         assert (how.reshuffle, how.patience, how.schedule) == (False, 1, "constant")
         assert config.priors == ({"kind": "upper-bound", "weight": 0.5, "bound": 9.0},)
         assert (config.model.activation, config.model.layers, config.model.hidden) == (
@@ -64,13 +64,13 @@ class TestWay:
     def test_what_is_done_about_order_is_recorded(self, say, tmp_path):
         """And a sorted network comes back sorted."""
         small = (
-            "train", "US:digits", "--sets", 40, "--valid-sets", 20, "--test-sets", 20,
+            "task", "train", "US:digits", "--sets", 40, "--valid-sets", 20, "--test-sets", 20,
             "--epochs", 1, "--hidden", 4, "--layers", 1,
         )  # fmt: skip
-        say(*small, "--consistent", 0.5, "-o", tmp_path / "free")
+        say(*small, "-m", "c-gru", "--consistent", 0.5, "-o", tmp_path / "free")
         run = capnets.load(tmp_path / "free")
         assert run.config.priors == ({"kind": "consistent", "weight": 0.5},)
-        say(*small, "--sort", "2", "-o", tmp_path / "sorted")
+        say(*small, "-m", "c-gru", "--sort", "2", "-o", tmp_path / "sorted")
         run = capnets.load(tmp_path / "sorted")
         assert run.config.model.order == run.model.by == 2
         assert "orders" not in run.metrics  # no order can matter
@@ -82,10 +82,8 @@ class TestWay:
             assert found[part] == pytest.approx(metrics[part])
 
     def test_evaluate_on_other_sets(self, say, trained):
-        one, two, other = (
-            say("evaluate", trained, "--test-sets", 50, "--size", 6, "--seed", seed, "--json").json
-            for seed in (1, 1, 2)
-        )
+        changed = ("task", "evaluate", trained, "--test-sets", 50, "--size", 6)
+        one, two, other = (say(*changed, "--seed", seed, "--json").json for seed in (1, 1, 2))
         assert one == two
         assert one != other
 
@@ -136,8 +134,8 @@ class TestDocuments:
         found = say("evaluate", reviewed, "--json").json
         assert found["held-out"] == pytest.approx(capnets.load(reviewed).metrics["held-out"])
         assert "shared" not in found
-        answer = say("evaluate", reviewed, "--seed", 3)
-        assert (answer.code, "what training left out" in answer.text) == (2, True)
+        answer = say("task", "evaluate", reviewed, "--seed", 3)
+        assert (answer.code, "training left out" in answer.text) == (2, True)
 
     def test_explain(self, say, reviewed, tmp_path):
         task = task_of(capnets.load(reviewed))
@@ -148,6 +146,6 @@ class TestDocuments:
         assert all(html.escape(sentence) in page.read_text() for sentence in sentences)
 
     def test_labels(self, say):
-        found = say("tasks", "show", "sentiment:ted-comments", "--json").json
+        found = say("task", "show", "sentiment:ted-comments", "--json").json
         assert found["rating"]["count"] == found["sentences"]["count"] == 1200
         assert 0 <= found["rating"]["smallest"] < found["rating"]["largest"] <= 1

@@ -54,7 +54,7 @@ def test_command_line(tmp_path):
     for devices in (1, 2):
         folder = tmp_path / str(devices)
         command = Command(
-            "train", "US:digits", *options, "--devices", devices, "-o", folder,
+            "task", "train", "US:digits", *options, "--devices", devices, "-o", folder,
             log=tmp_path / f"{devices}.log",
         )  # fmt: skip
         assert command.wait() == 0, command.output

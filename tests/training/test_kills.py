@@ -16,7 +16,7 @@ from capnets.runs import Run
 from processes import Command
 
 TRAIN = [
-    "train", "US:digits", "--sets", 400, "--valid-sets", 100, "--test-sets", 100,
+    "task", "train", "US:digits", "--sets", 400, "--valid-sets", 100, "--test-sets", 100,
     "--batch-size", 100, "--epochs", 4, "--hidden", 8,
 ]  # fmt: skip
 SECONDS = {"seconds", "train_seconds", "total_seconds"}

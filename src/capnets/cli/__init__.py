@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from importlib.metadata import entry_points
 
 import typer
@@ -19,7 +20,7 @@ from capnets.cli import (
     export,
     models,
     predict,
-    tasks,
+    task,
     train,
     tune,
 )
@@ -35,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, models, tasks, data, train, predict, evaluate, explain, export, tune):
+for command in (demo, models, task, data, train, predict, evaluate, explain, export, tune):
     command.add_to(app)
 for extension in entry_points(group="capnets.commands"):
     extension.load()(app)
@@ -55,7 +56,8 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; what people did wrong is said without a traceback."""
+    """Run the command line; print errors as one sentence, without a traceback."""
+    warnings.showwarning = _show_warning
     try:
         app()
     except (InputError, OSError) as error:
@@ -64,5 +66,22 @@ def main() -> None:
         message = str(error)
         if isinstance(error, OSError) and error.filename:
             message = f"{error.strerror}: {error.filename}"
-        typer.secho(f"Error: {message}", fg="red", err=True)
-        sys.exit(2)
+        _stop(f"Error: {message}", 2)
+    except Exception as error:  # no traceback unless it is asked for
+        if os.environ.get("CAPNETS_TRACEBACK"):
+            raise
+        reason = str(error).strip().partition("\n")[0]
+        _stop(
+            f"Unexpected error ({type(error).__name__}): {reason or 'no message'}. "
+            "CAPNETS_TRACEBACK=1 shows where it occurred; please report it.",
+            1,
+        )
+
+
+def _stop(message: str, code: int) -> None:
+    typer.secho(message, fg="red", err=True)
+    sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *where: object, **how: object) -> None:
+    typer.secho(f"Warning: {message}", fg="yellow", err=True)

@@ -42,5 +42,5 @@ def data(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the command known."""
+    """Register the command."""
     app.command()(data)

@@ -54,5 +54,5 @@ def demo(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the command known."""
+    """Register the command."""
     app.command()(demo)

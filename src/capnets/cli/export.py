@@ -40,5 +40,5 @@ def export(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the command known."""
+    """Register the command."""
     app.command()(export)

@@ -52,5 +52,5 @@ def models(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the command known."""
+    """Register the command."""
     app.command()(models)

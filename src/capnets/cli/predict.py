@@ -16,11 +16,11 @@ def predict(
     run: Annotated[Path, typer.Argument(help="A run that was trained on a file.")],
     file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .parquet or .csv.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-    threads: Annotated[int, typer.Option(help="Threads of the network's arithmetic.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    threads: Annotated[int, typer.Option(min=1, help="Number of CPU threads.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Write predictions and what each instance added; memory grows by 50 bytes per row.
+    """Write predictions and added values; memory grows by 50 bytes per row.
 
     Columns: set (for documents: the row of the document), row (in FILE, from 0),
     sentence (if FILE has a text column), prediction (of the set), added_value.
@@ -52,5 +52,5 @@ def predict(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the command known."""
+    """Register the command."""
     app.command()(predict)

@@ -1,78 +1,75 @@
-"""`capnets tune`: look for good settings on a file of sets."""
+"""`capnets tune`: search for good settings on a file of sets."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from capnets.cli.files import (
-    Categories,
-    Classify,
-    Features,
-    Group,
-    Missing,
-    Order,
-    SetColumn,
-    Target,
-    Text,
-    Weight,
-    columns,
-)
+from capnets.cli import options as o
 from capnets.cli.printing import console
-from capnets.cli.train_file import kind_of, print_quality
+from capnets.cli.train import print_quality
 
 __all__ = ["add_to", "tune"]
 
 
 def tune(
-    context: typer.Context,
     file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the study and the run go.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder of the study and of the best run.")
+    ],
     trials: Annotated[
         int,
         typer.Option(
-            help="How many, in all. With more than before it goes on, and replaces OUT/run "
-            "if it finds something better."
+            help="Number of trials in all. A larger number continues the search and replaces "
+            "OUT/run if a better trial is found."
         ),
     ] = 30,
-    workers: Annotated[int, typer.Option(help="Processes at the same time.")] = 1,
+    workers: Annotated[int, typer.Option(help="Number of parallel processes.")] = 1,
     storage: Annotated[
         str | None,
-        typer.Option(help="An Optuna storage URL that many machines reach; else SQLite in OUT."),
+        typer.Option(help="Optuna storage URL that many machines reach.", show_default="SQLite"),
     ] = None,
     study: Annotated[
         str | None,
-        typer.Option(help="Its name in the storage; else one made from data and settings."),
+        typer.Option(help="Name of the study in the storage.", show_default="from the data"),
     ] = None,
     models: Annotated[
-        list[str] | None, typer.Option("--model", "-m", help="A network to try; repeat.")
+        list[str] | None, typer.Option("--model", "-m", help="Network to try; repeatable.")
     ] = None,
-    set_column: SetColumn = None,
-    target: Target = None,
-    features: Features = None,
-    categories: Categories = None,
-    order_column: Order = None,
-    group_column: Group = None,
-    weight_column: Weight = None,
-    text_column: Text = None,
-    missing: Missing = "refuse",
-    classify: Classify = False,
-    seed: Annotated[int, typer.Option(help="Of folds, start weights and orders.")] = 0,
+    set_column: o.SetColumn = None,
+    target: o.Target = None,
+    features: o.Features = None,
+    categories: o.Categories = None,
+    order_column: o.OrderColumn = None,
+    group_column: o.GroupColumn = None,
+    weight_column: o.WeightColumn = None,
+    text_column: o.TextColumn = None,
+    missing: o.Missing = "refuse",
+    classify: o.Classify = None,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of trials, folds, initial weights and orders.")
+    ] = 0,
 ) -> None:
-    """Search by cross-validation and train the best; stop it and call it again to go on."""
+    """Search for settings by cross-validation and train the best; call it again to continue."""
     from rich.progress import Progress
 
+    from capnets.estimators import SetClassifier, SetRegressor
+    from capnets.estimators.problems import file_problem
     from capnets.tune import Space
     from capnets.tune import tune as search
 
-    meaning = columns(
-        context, file, set_column, target, features=features, categories=categories,
-        order=order_column, group=group_column, weight=weight_column, missing=missing,
-        text=text_column,
+    columns = o.columns_of(
+        file, set_column, target, features=features, categories=categories, order=order_column,
+        group=group_column, weight=weight_column, missing=missing, text=text_column,
     )  # fmt: skip
-    estimator = kind_of(file, meaning, classify=classify)(columns=meaning, random_state=seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        problem, note = file_problem(file, columns, classify=classify, folder=Path(scratch) / "s")
+    typer.echo(note, err=True)
+    kind = SetClassifier if problem.target.classifies else SetRegressor
+    estimator = kind(columns=columns, random_state=seed)
     space = Space(models=tuple(models)) if models else Space()
     with Progress(console=console(stderr=True)) as bar:
         task = bar.add_task("trials", total=trials)
@@ -82,9 +79,9 @@ def tune(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     print_quality(run)
-    typer.echo(f"All trials: {out / 'trials.html'}. The best is a run: {run.folder}")
+    typer.echo(f"All trials: {out / 'trials.html'}. The best run: {run.folder}")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the command known."""
+    """Register the command."""
     app.command()(tune)

@@ -335,4 +335,7 @@ def seed_of(random_state: Any) -> int:
         if random_state < 0:
             raise InputError(f"random_state must not be negative, but is {random_state}")
         return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise InputError(f"random_state: {error}") from error

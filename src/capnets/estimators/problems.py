@@ -17,7 +17,10 @@ from capnets.ingest import Columns, Schema, check_leakage
 from capnets.learn import Problem, Target
 from capnets.sets import Array
 
-__all__ = ["data_problem"]
+__all__ = ["data_problem", "file_problem"]
+
+#: Whole numbers with at most this many distinct values are reported as possible classes.
+FEW = 10
 
 
 def data_problem(
@@ -49,6 +52,61 @@ def data_problem(
         memory: a file may be larger than memory.
     """
     given = read(X, columns, labels=y is None, classify=classify, learning=True, folder=folder)
+    return _problem(
+        given, X, y, classify=classify, sample_weight=sample_weight, class_weight=class_weight
+    )
+
+
+def file_problem(
+    file: str, columns: Columns | None, *, classify: bool | None = None, folder: Path | None = None
+) -> tuple[Problem, str]:
+    """Return the problem of a file, and a summary of what was read and how the target is meant.
+
+    Parameters
+    ----------
+    file
+        A table or an .npz file with labels.
+    columns
+        Meaning of the columns of a table.
+    classify
+        Whether labels are classes. None decides by their type and values: text, Booleans and
+        targets of 0 and 1 are classes, other numbers are amounts.
+    folder
+        As in `data_problem`.
+    """
+    if not Path(file).exists():
+        raise InputError(f"{file}: there is no such file; set tasks: `capnets task train {file}`")
+    named = classify is None and _names_classes(file, columns)
+    given = read(
+        file, columns, labels=True, classify=bool(classify) or named, learning=True, folder=folder
+    )
+    problem = _problem(given, file, classify=bool(classify) or named)
+    target, y = problem.target, np.asarray(problem.train.y)
+    what = "target" if columns is None else ", ".join(repr(t) for t in columns.target)
+    if classify is not None:
+        reason = "as requested"
+    elif named:
+        reason = f"{what} holds text or Booleans"
+    elif np.isin(y, (0, 1)).all() and len(np.unique(y)) == 2:
+        problem, target = _as_classes(problem)
+        reason = f"{what} holds 0 and 1 only; --regress predicts an amount"
+    else:
+        reason = f"{what} holds numbers{_few(y)}; --classify predicts classes"
+    kinds = {"amount": "an amount", "class": "classes", "labels": "labels, each present or absent"}
+    shown = f" ({', '.join(map(str, target.classes[:6]))})" if target.classes else ""
+    note = f"Predicting {kinds[target.kind]}{shown}: {reason}."
+    return problem, f"{given.summary()}\n{note}"
+
+
+def _problem(
+    given: Given,
+    X: Any,
+    y: Any = None,
+    *,
+    classify: bool,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+) -> Problem:
     make = targets.classes if classify else targets.amounts
     numbers, target = make(labels_of(y, given), given if y is None else None)
     weights = [given.sets.weights, _class_weights(class_weight, numbers, target)]
@@ -69,6 +127,37 @@ def data_problem(
         schema=_schema(given, target),
         origin={"source": source},
     )
+
+
+def _few(y: Array) -> str:
+    values = np.unique(y)
+    if len(values) > FEW or (values % 1 != 0).any():
+        return ""
+    return f" with {len(values)} distinct whole values, {values[0]:g} to {values[-1]:g}"
+
+
+def _as_classes(problem: Problem) -> tuple[Problem, Target]:
+    """Return a problem whose amounts, all 0 or 1, are classes or labels."""
+    y, names = np.asarray(problem.train.y), problem.target.names
+    numbers, target = targets.classes(y, None)
+    target = replace(target, names=names)
+    train = replace(problem.train, y=numbers.astype(np.float32))
+    schema = problem.schema
+    if schema is not None and target.classes:
+        target = replace(target, classes=(0, 1))
+        schema = replace(schema, classes=(0, 1))
+    return replace(problem, train=train, target=target, schema=schema), target
+
+
+def _names_classes(file: str, columns: Columns | None) -> bool:
+    from capnets.ingest import npz_classes
+    from capnets.ingest.read import names_classes
+    from capnets.ingest.sources import open_source
+
+    if columns is None:
+        return npz_classes(file) is not None
+    table = open_source(file)
+    return all(t in table.names and names_classes(table, t) for t in columns.target)
 
 
 def _schema(given: Given, target: Target) -> Schema | None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
+import numpy as np
+
+from capnets.errors import InputError
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 
 __all__ = ["Options"]
+
+#: Upper limit of counts; larger ones are typing errors that would run for years.
+MOST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -54,3 +62,34 @@ class Options:
     early_stopping: bool | str = "auto"
     validation_fraction: float = 0.1
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_number("dropout", self.dropout, 0, 1)
+        _check_number("validation_fraction", self.validation_fraction, 0, 1)
+        for name in ("hidden", "layers", "members", "orders", "epochs"):
+            _check_whole(name, getattr(self, name), 1, MOST)
+        _check_whole("seed", self.seed, 0, 2**63 - 1)
+        if not isinstance(self.recipe, str | Recipe | Mapping | None):
+            raise InputError(
+                f"recipe must be a name, a Recipe or a dictionary of changes, not {self.recipe!r}"
+            )
+        if isinstance(self.recipe, Mapping):
+            for name, value in self.recipe.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise InputError(f"{name} must be a finite number, not {value}")
+
+
+def _check_number(name: str, value: Any, low: float, high: float) -> None:
+    if value is None:
+        return
+    if not isinstance(value, Real) or not low <= float(value) <= high:
+        raise InputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+
+
+def _check_whole(name: str, value: Any, low: int, high: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name} must be a whole number, not {value!r}")
+    if not low <= value <= high:
+        raise InputError(f"{name} must be from {low} to {high:,}, not {value}")

@@ -21,7 +21,7 @@ from capnets.models.capacity import ACTIVATIONS
 from capnets.models.sorted import BY_WORTH
 from capnets.runs import RunConfig
 from capnets.training.presets import SOME_SETS, Preset, preset_for
-from capnets.training.priors import Prior, prior_from_dict
+from capnets.training.priors import Consistent, Prior, prior_from_dict
 from capnets.training.recipe import Recipe
 from capnets.training.recipe import recipe as find_recipe
 
@@ -107,6 +107,7 @@ class Plan:
 def make_plan(problem: Problem, options: Options | None = None) -> Plan:
     """Decide everything that the options leave open."""
     options = options or Options()
+    _check_order_settings(options)
     preset = EXACT if problem.exact else preset_for(len(problem.train), problem.train.in_features)
     return Plan(
         model=_network(problem, options, preset),
@@ -117,6 +118,25 @@ def make_plan(problem: Problem, options: Options | None = None) -> Plan:
         priors=options.priors,
         valid_share=_valid_share(problem, options),
     )
+
+
+def _check_order_settings(options: Options) -> None:
+    """Refuse settings about order that cannot have an effect."""
+    about_order = {
+        "sort": options.sort is not None,
+        "the prior 'consistent'": any(isinstance(p, Consistent) for p in options.priors),
+    }
+    asked = [name for name, given in about_order.items() if given]
+    name = options.model or DEFAULT_MODEL
+    if asked and not ModelSpec(name, hidden=1, layers=1).build(0).ordered:
+        raise InputError(
+            f"{' and '.join(asked)}: no order changes what {name} predicts; leave it out"
+        )
+    if len(asked) > 1:
+        raise InputError(
+            "the prior 'consistent': sorted instances have one order only; leave it out, "
+            "or do not sort"
+        )
 
 
 def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
@@ -179,10 +199,7 @@ def _orders(problem: Problem, options: Options, preset: Preset) -> int:
     if problem.order or options.sort is not None:
         return 1  # there is only one order
     default = preset.orders if problem.instances == "rows" else 1
-    wanted = default if options.orders is None else options.orders
-    if wanted < 1 or int(wanted) != wanted:
-        raise InputError(f"orders must be a whole number of at least 1, not {wanted!r}")
-    return int(wanted)
+    return int(default if options.orders is None else options.orders)
 
 
 def _valid_share(problem: Problem, options: Options) -> float:

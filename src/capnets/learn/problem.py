@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,13 @@ class Problem:
     def order(self) -> str | None:
         """Return the column that orders the instances of a set, if the table has one."""
         return None if self.schema is None else self.schema.columns.order
+
+    @property
+    def name(self) -> str:
+        """Return a short name of the source of the sets."""
+        if "task" in self.origin:
+            return f"{self.origin['task']['function']}:{self.origin['task']['source']}"
+        return Path(self.origin.get("source", "sets")).stem
 
     def subset(self, chosen: Array) -> Problem:
         """Return the problem with some of its training sets."""

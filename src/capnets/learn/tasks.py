@@ -23,7 +23,9 @@ __all__ = ["Task", "parse", "task_of", "task_problem"]
 Task = TaskSpec | ReviewSpec | TaskSets | ReviewSets
 
 
-def parse(text: str, *, embedding: str | None = None, seed: int = 0, **drawing: Any) -> Task:
+def parse(
+    text: str, *, embedding: str | None = None, seed: int = 0, **drawing: Any
+) -> TaskSpec | ReviewSpec:
     """Return the task that a short text such as `US:mnist` or `sentiment` names.
 
     `drawing` says how sets of images are drawn, as in `parse_task`. Reviews have a fixed number of
@@ -32,9 +34,9 @@ def parse(text: str, *, embedding: str | None = None, seed: int = 0, **drawing: 
     if not is_sentiment(text):
         return parse_task(text, embedding=embedding, seed=seed, **drawing)
     if drawing:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in drawing)
+        names = ", ".join(drawing)
         raise InputError(
-            f"{names}: not applicable to {text!r}; the review data have a fixed number of documents"
+            f"{names} cannot be chosen for {text!r}: reviews have a fixed number of documents"
         )
     return parse_reviews(text, embedding=embedding, seed=seed)
 

@@ -1,0 +1,54 @@
+"""How the target of a file is read, and what is said about it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from capnets.errors import InputError
+from capnets.estimators.problems import file_problem
+from capnets.ingest import Columns
+
+
+@pytest.fixture
+def file(tmp_path):
+    frame = pd.DataFrame({"s": np.repeat(range(12), 2), "a": np.arange(24.0)})
+    frame["whole"] = frame["s"] % 5 + 1
+    frame["amount"] = frame["s"] + 0.5
+    frame["binary"] = frame["s"] % 2
+    frame["other"] = (frame["s"] // 2) % 2
+    frame["kind"] = np.where(frame["s"] % 2, "up", "down")
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("target", "classify", "kind", "said"),
+    [
+        ("amount", None, "amount", "an amount: 'amount' holds numbers; --classify"),
+        ("whole", None, "amount", "holds numbers with 5 distinct whole values, 1 to 5; --classify"),
+        ("whole", True, "class", "classes (1, 2, 3, 4, 5): as requested"),
+        ("binary", None, "class", "classes (0, 1): 'binary' holds 0 and 1 only; --regress"),
+        ("binary", False, "amount", "an amount: as requested"),
+        ("kind", None, "class", "classes (down, up): 'kind' holds text"),
+        (("binary", "other"), None, "labels", "labels, each present or absent: 'binary', 'other'"),
+    ],
+)
+def test_said_and_read(file, target, classify, kind, said):
+    columns = Columns(set="s", target=target, features="a")
+    problem, note = file_problem(file, columns, classify=classify)
+    assert problem.target.kind == kind
+    assert said in note
+
+
+def test_zeros_and_ones_are_read_as_the_classes_that_classify_gives(file):
+    columns = Columns(set="s", target="binary", features="a")
+    found, asked = (file_problem(file, columns, classify=c)[0] for c in (None, True))
+    assert found.target == asked.target
+    assert found.schema == asked.schema
+    np.testing.assert_array_equal(found.train.y, asked.train.y)
+
+
+def test_a_task_is_not_a_file():
+    with pytest.raises(InputError, match="capnets task train US:digits"):
+        file_problem("US:digits", None)
