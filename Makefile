@@ -19,7 +19,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: attack help demo test lint fast bench docs engines browser constraints clean
+.PHONY: attack help demo test lint fast bench docs engines browser page constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
@@ -27,7 +27,7 @@ help: ## what can be made
 demo: $(CORE) ## train a GRU and a C-GRU on digits, show what each digit added (two minutes, no download)
 	$(BIN)/capnets demo
 
-test: lint browser ## install everything, then lint, types, import contract and all tests
+test: lint browser page ## install everything, then lint, types, import contract and all tests
 	$(BIN)/pytest -n 2
 
 lint: $(ALL) ## style, types and the import contract
@@ -80,6 +80,16 @@ $(CORE): pyproject.toml constraints.txt
 $(ALL): $(CORE)
 	$(INSTALL_SELF) '.[$(EXTRAS)]' | $(NEWS)
 	@touch $@
+
+# The runtime of interactive pages comes from its npm package; its SHA-256 is checked.
+page: $(ALL) ## install onnxruntime-web for `capnets page` and `capnets play`
+	@if $(BIN)/python -c "from capnets.pages.runtime import find_runtime; find_runtime()" 2>/dev/null; then exit 0; \
+	elif command -v npm >/dev/null; then \
+	  folder=$$(mktemp -d) && (cd $$folder && npm pack --silent onnxruntime-web@1.30.0) \
+	  && $(BIN)/python -m capnets.pages.runtime $$folder/onnxruntime-web-1.30.0.tgz && rm -r $$folder; \
+	else \
+	  echo "No npm found: tests of interactive pages will be skipped (on Debian: apt install npm)."; \
+	fi
 
 # Pages are looked at in a real browser. Without one those tests are skipped, and say so.
 browser:

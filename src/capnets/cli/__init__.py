@@ -19,6 +19,7 @@ from capnets.cli import (
     explain,
     export,
     models,
+    page,
     predict,
     task,
     train,
@@ -36,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, models, task, data, train, predict, evaluate, explain, export, tune):
+for command in (demo, models, task, data, train, predict, evaluate, explain, page, export, tune):
     command.add_to(app)
 for extension in entry_points(group="capnets.commands"):
     extension.load()(app)

@@ -81,7 +81,7 @@ def explain_run(
         found,
         ids=_names(chosen, sets),
         instances=displayed(chosen, str(file), show, estimator.schema_),
-        source=f"{Path(file).name}, network {run.config.model.name}",
+        source=f"Network {run.config.model.name}, {Path(file).name}",
     )
 
 
@@ -137,14 +137,16 @@ def _explain_task(
     if task.test.ids is not None:
         numbers = [int(name) for name in (names or "0").split(",")]
         chosen = replace(chosen, ids=task.test.ids[numbers])
-    found = explain(run.model, chosen, method=method, orders=orders, seed=seed)
-    shown = show_task(run, task, chosen, found)
-    return replace(shown, ids=tuple(name.strip() for name in (names or "0").split(",")))
+    found = show_task(
+        task, chosen, explain(run.model, chosen, method=method, orders=orders, seed=seed)
+    )
+    ids = tuple(name.strip() for name in (names or "0").split(","))
+    return replace(found, ids=ids, source=f"Network {run.config.model.name}, {found.source}")
 
 
-def show_task(run: Run, task: TaskSets | ReviewSets, sets: Sets, found: Explanation) -> Explanation:
+def show_task(task: TaskSets | ReviewSets, sets: Sets, found: Explanation) -> Explanation:
     """Add the images or sentences of a task, its true values and a title to an explanation."""
-    source = f"{task.spec.name}, network {run.config.model.name}"
+    source = task.spec.name
     if isinstance(task, ReviewSets):
         sentences = tuple(s for document in task.sentences(sets) for s in document)
         title = "What each sentence adds"

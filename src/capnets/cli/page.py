@@ -1,0 +1,80 @@
+"""`capnets page` and `capnets play`: pages on which sets can be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capnets.cli.printing import console, epochs, loading
+
+__all__ = ["add_to", "page", "play"]
+
+
+def page(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="Run folders to show side by side, and the file with the sets."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
+        "page.html"
+    ),
+    sets: Annotated[
+        str | None,
+        typer.Option(help="Names (or numbers) of sets, separated by commas.  [default: 12 sets]"),
+    ] = None,
+    show: Annotated[
+        str | None, typer.Option(help="Column with the name or text of an instance.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "",
+    runtime: Annotated[
+        Path | None, typer.Option(help="Install the browser runtime from this npm package (.tgz).")
+    ] = None,
+) -> None:
+    """Write an interactive page: reorder, remove and add instances, and values follow.
+
+    The page is one file. It works offline and makes no requests.
+    """
+    from capnets.errors import InputError
+    from capnets.files import write_text
+    from capnets.pages.interactive import interactive_page
+    from capnets.pages.runtime import install_runtime
+    from capnets.runs import Run
+
+    if runtime is not None:
+        install_runtime(runtime)
+    runs = [Run(path) for path in paths if path.is_dir()]
+    files = [path for path in paths if not path.is_dir()]
+    if not runs or len(files) > 1:
+        raise InputError("give at least one run folder, and at most one file with sets")
+    with loading() as progress:
+        text = interactive_page(
+            runs, files[0] if files else None, sets=sets, show=show, title=title, progress=progress
+        )
+    write_text(out, text)
+    console().print(f"The page: {out.resolve()}")
+
+
+def play(
+    out: Annotated[Path, typer.Option("--out", "-o", help="For runs and page.")] = Path("demo"),
+    open_page: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
+    ] = True,
+) -> None:
+    """Train small networks on digits if they are not there, and open the interactive page."""
+    import webbrowser
+
+    from capnets import demo
+
+    with epochs("networks", 3 * demo.EPOCHS, quiet=False) as progress:
+        path = demo.play(out, progress=progress)
+    console().print(f"The page: {path.resolve()}")
+    if open_page:
+        webbrowser.open(path.resolve().as_uri())
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    app.command()(page)
+    app.command()(play)

@@ -1,0 +1,192 @@
+"""Collect the example sets of an interactive page: instances, labels and how to show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.estimators.runs import load_estimator
+from capnets.explain import explain
+from capnets.explain.render.instances import Images, Instances
+from capnets.ingest import Schema
+from capnets.learn.tasks import task_of
+from capnets.pages.explain_run import choose_sets, displayed, show_task
+from capnets.runs import Run
+from capnets.sets import Array, Sets
+from capnets.tasks import TaskSets
+from capnets.tasks.files import Progress
+
+__all__ = ["Examples", "examples_of"]
+
+#: Number of sets on a page unless some are named.
+SETS = 12
+#: Number of instances in the tray of a page.
+TRAY = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Sets to play with.
+
+    Parameters
+    ----------
+    sets
+        The sets; the instances that they share are the rows of `sets.instances`.
+    instances
+        How to display each row of `sets.instances`.
+    tray
+        Rows that can be added to a set.
+    names
+        The names of the sets.
+    labels
+        The label of each set as text; None if unknown.
+    source
+        Where sets and networks come from.
+    schema
+        How rows of a table are encoded; None if the sets do not come from a table.
+    unit
+        What the label counts, in words.
+    """
+
+    sets: Sets
+    instances: Instances
+    tray: tuple[int, ...]
+    names: tuple[str, ...]
+    labels: tuple[str, ...] | None
+    source: str
+    schema: Schema | None = None
+    unit: str = ""
+
+
+def examples_of(
+    run: Run,
+    file: str | Path | None = None,
+    *,
+    sets: str | None = None,
+    show: str | None = None,
+    progress: Progress | None = None,
+) -> Examples:
+    """Return example sets for a run: of its task, or of a file.
+
+    Parameters
+    ----------
+    run
+        The run.
+    file
+        The sets, for a run on a file.
+    sets
+        The sets by name or number, separated by commas; by default the first dozen.
+    show
+        The column of the file that holds the text or the name of an instance.
+    progress
+        Called while files and features of a task are prepared.
+    """
+    if file is None:
+        return _of_task(run, sets, progress)
+    estimator = load_estimator(run.folder)
+    every = estimator.to_sets(str(file))
+    chosen = every[:SETS] if sets is None else choose_sets(every, sets)
+    shown = displayed(chosen, str(file), show, estimator.schema_)
+    if shown is None:
+        raise InputError("these sets are too large for a page; name a few with --sets")
+    labels = None
+    if chosen.y is not None:
+        labels = tuple(_label(estimator, np.atleast_1d(y)) for y in chosen.y)
+    compact = _compact(chosen)
+    schema = estimator.schema_
+    names = range(len(chosen)) if chosen.ids is None else chosen.ids
+    return Examples(
+        sets=compact,
+        instances=shown,
+        tray=_tray(compact),
+        names=tuple(str(name) for name in names),
+        labels=labels,
+        source=Path(file).name,
+        schema=schema if schema is not None and schema.columns.text is None else None,
+        unit="" if schema is None or estimator.classifies else " and ".join(schema.columns.target),
+    )
+
+
+def _of_task(run: Run, names: str | None, progress: Progress | None) -> Examples:
+    task = task_of(run, progress=progress)
+    every = replace(task.test, ids=None)
+    numbers = names or ",".join(str(k) for k in _instructive(task, every))
+    chosen = choose_sets(every, numbers)
+    wanted = [int(n) for n in numbers.split(",")]
+    if task.test.ids is not None:
+        chosen = replace(chosen, ids=task.test.ids[wanted])
+    extra = _one_of_each(task) if isinstance(task, TaskSets) else ()
+    found = show_task(task, chosen, explain(run.model, chosen))
+    shown, compact = found.instances, _compact(chosen)
+    assert shown is not None
+    tray = _tray(compact)
+    if isinstance(task, TaskSets) and len(extra):
+        rows = np.asarray(extra, dtype=np.int64)
+        assert isinstance(shown, Images)
+        tray = tuple(range(len(compact.instances), len(compact.instances) + len(rows)))
+        pixels = np.concatenate([shown.pixels, task.images.pixels[rows]])
+        captions = (*(shown.names or ()), *(str(c) for c in task.images.classes[rows]))
+        shown = Images(pixels, shown.white, captions)
+        table = np.concatenate([compact.instances, np.asarray(task.test.instances[rows])])
+        compact = replace(compact, instances=table.astype(np.float32))
+    y = chosen.y
+    return Examples(
+        sets=compact,
+        instances=shown,
+        tray=tray,
+        names=tuple(n.strip() for n in numbers.split(",")),
+        labels=None if y is None else tuple(f"{float(v):g}" for v in y),
+        source=found.source,
+    )
+
+
+def _compact(sets: Sets) -> Sets:
+    """Return the sets with one table row per use of an instance, and nothing else."""
+    rows = np.asarray(sets.instances[sets.index], dtype=np.float32)
+    return replace(sets, instances=rows, index=np.arange(len(rows)), classes=None)
+
+
+def _tray(sets: Sets) -> tuple[int, ...]:
+    """Return rows spread over all sets."""
+    rows = np.linspace(0, len(sets.index) - 1, min(TRAY, len(sets.index)))
+    return tuple(int(row) for row in np.unique(rows.round()))
+
+
+def _instructive(task: Any, sets: Sets) -> Sequence[int]:
+    """Return sets whose instances repeat, if the task knows classes; else the first ones."""
+    if not isinstance(task, TaskSets):
+        return range(min(SETS, len(sets)))
+    repeats = [
+        k
+        for k in range(min(200, len(sets)))
+        if 4 <= sets.sizes[k] <= 10 and _repeats(task.images.classes[sets.rows(k)])
+    ]
+    return (repeats or list(range(len(sets))))[:SETS]
+
+
+def _repeats(classes: Array) -> bool:
+    """Return whether a class above 5 appears twice, which shows best."""
+    values, counts = np.unique(classes, return_counts=True)
+    return bool((counts[values > 5] == 2).any())
+
+
+def _one_of_each(task: TaskSets) -> Sequence[int]:
+    """Return two images of every class that test sets use."""
+    rows = np.unique(task.test.index)
+    classes = task.images.classes[rows]
+    return [int(r) for c in np.unique(classes) for r in rows[classes == c][:2]]
+
+
+def _label(estimator: Any, y: Array) -> str:
+    """Return the label of a set in words."""
+    if not estimator.classifies:
+        return ", ".join(f"{float(v):.6g}" for v in y)
+    if len(y) > 1:
+        names = estimator.output_names()
+        return ", ".join(n for n, v in zip(names, y, strict=True) if v) or "none"
+    return str(estimator.classes_[int(y[0])])

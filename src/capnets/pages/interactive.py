@@ -1,0 +1,208 @@
+"""Build the interactive page: one HTML file with networks, sets and runtime."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capnets.errors import InputError
+from capnets.explain.render.instances import Features, Images, Texts
+from capnets.learn.target import Target
+from capnets.pages.examples import Examples, examples_of
+from capnets.pages.runtime import NAME, Runtime, find_runtime
+from capnets.runs import Run
+from capnets.tasks.files import Progress
+
+__all__ = ["interactive_page", "page_data", "script"]
+
+#: The modules of the page, each before those that import it.
+MODULES = (
+    "orders.js", "csv.js", "schema.js", "backend.js", "session.js", "format.js", "drag.js",
+    "view.js", "main.js",
+)  # fmt: skip
+#: Features shown per instance of a table.
+COLUMNS = 4
+
+
+def interactive_page(
+    runs: Sequence[Run],
+    file: str | Path | None = None,
+    *,
+    sets: str | None = None,
+    show: str | None = None,
+    title: str = "",
+    runtime: Runtime | None = None,
+    progress: Progress | None = None,
+) -> str:
+    """Return a page on which sets can be changed and values follow.
+
+    The page is self-contained: it makes no request and works from a file.
+
+    Parameters
+    ----------
+    runs
+        Networks to show side by side; all must read the same features.
+    file
+        The sets, for runs on a file; runs on a task draw their own.
+    sets, show
+        As in `examples_of`.
+    title
+        The heading.
+    runtime
+        onnxruntime-web; by default the installed one.
+    progress
+        Called while files and features of a task are prepared.
+    """
+    runtime = runtime or find_runtime()
+    if not runs:
+        raise InputError("a page needs at least one run")
+    examples = examples_of(runs[0], file, sets=sets, show=show, progress=progress)
+    data = page_data(runs, examples, title=title)
+    return _assemble(data, runtime)
+
+
+def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> dict[str, Any]:
+    """Return everything that a page shows and computes with, as JSON."""
+    networks = [_network(run) for run in runs]
+    shapes = {tuple(network["shape"]) for network in networks}
+    if len(shapes) > 1:
+        shown = " and ".join(sorted(" x ".join(map(str, shape)) for shape in shapes))
+        raise InputError(f"the runs read different features: {shown}; show them on own pages")
+    for network, count in zip(networks, _counts(networks), strict=True):
+        network["name"] += count
+    sets = examples.sets
+    return {
+        "title": title or "What each instance adds",
+        "source": examples.source,
+        "unit": examples.unit,
+        "kind": type(examples.instances).__name__.lower(),
+        "shape": list(sets.feature_shape),
+        "instances": _base64(np.ascontiguousarray(sets.instances, dtype="<f4").tobytes()),
+        "display": _display(examples),
+        "sets": [
+            {
+                "name": examples.names[k],
+                "rows": [int(row) for row in sets.rows(k)],
+                "label": None if examples.labels is None else examples.labels[k],
+            }
+            for k in range(len(sets))
+        ],
+        "tray": list(examples.tray),
+        "networks": networks,
+        "schema": None if examples.schema is None else examples.schema.to_dict(),
+    }
+
+
+def _network(run: Run) -> dict[str, Any]:
+    """Return graph and meaning of one network."""
+    from capnets.export.onnx import feature_shape, graphs
+
+    model, data = run.model, run.config.data
+    names = (data.get("schema") or {}).get("columns", {}).get("target") or ()
+    target = Target.from_data(data, model.outputs, tuple(str(name) for name in names))
+    built = graphs(model)
+    return {
+        "name": run.config.model.name,
+        "additive": model.additive,
+        "ordered": model.ordered,
+        "shape": list(feature_shape(model)),
+        "baseline": model.baseline.detach().tolist(),
+        "outputs": target.output_names,
+        "kind": target.kind,
+        "classes": [str(c) for c in target.classes],
+        "orders": int(data.get("orders") or 1),
+        "graphs": {
+            name: _base64(gzip.compress(graph, mtime=0))
+            for name, graph in built.items()
+            if name in ("sets", "step")
+        },
+    }
+
+
+def _counts(networks: list[dict[str, Any]]) -> list[str]:
+    """Return a suffix for every network that shares its name with an earlier one."""
+    seen: dict[str, int] = {}
+    found = []
+    for network in networks:
+        seen[network["name"]] = seen.get(network["name"], 0) + 1
+        many = seen[network["name"]]
+        found.append("" if many == 1 else f" ({many})")
+    return found
+
+
+def _display(examples: Examples) -> list[dict[str, Any]]:
+    """Return what the page shows of every row: a label, an image, or features."""
+    shown = examples.instances
+    count = len(examples.sets.instances)
+    if isinstance(shown, Images):
+        return [{"label": shown.label(i), "image": shown.uri(i)} for i in range(count)]
+    if isinstance(shown, Texts):
+        return [{"label": shown.label(i)} for i in range(count)]
+    assert isinstance(shown, Features)
+    columns = range(len(shown.columns))
+    return [
+        {
+            "label": shown.label(i),
+            "features": list(filter(None, (shown.feature(i, c) for c in columns)))[:COLUMNS],
+        }
+        for i in range(count)
+    ]
+
+
+def _assemble(data: dict[str, Any], runtime: Runtime) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("capnets.pages", "static"), autoescape=True, undefined=StrictUndefined
+    )
+    code, style = script(), _static("page.css")
+    policy = (
+        f"default-src 'none'; script-src {_digest(code)} blob: 'wasm-unsafe-eval'; "
+        f"style-src {_digest(style)}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return environment.get_template("page.html.j2").render(
+        data=data,
+        policy=policy,
+        # A closing tag inside the JSON would end its script element.
+        json=json.dumps(data).replace("<", "\\u003c"),
+        code=code,
+        style=style,
+        runtime_name=NAME,
+        runtime_script=_base64(gzip.compress(runtime.script, mtime=0)),
+        runtime_wasm=_base64(gzip.compress(runtime.wasm, mtime=0)),
+    )
+
+
+def script() -> str:
+    """Return all modules of the page as one script.
+
+    A page that is opened from a file cannot import modules, so their import and export keywords are
+    removed and they are joined.
+    """
+    lines = []
+    for name in MODULES:
+        lines.append(f"// {name}")
+        for line in _static(name).splitlines():
+            if not line.startswith("import "):
+                lines.append(line.removeprefix("export "))
+    return "\n".join(["", *lines, ""])
+
+
+def _static(name: str) -> str:
+    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{_base64(hashlib.sha256(text.encode()).digest())}'"
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()

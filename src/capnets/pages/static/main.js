@@ -1,0 +1,203 @@
+// Connect the page: read its data, listen to people, draw what changed.
+
+import { WasmBackend, bytes, loadRuntime } from "./backend.js";
+import { parseCsv, toCsv } from "./csv.js";
+import { makeSortable } from "./drag.js";
+import { number } from "./format.js";
+import { encode } from "./schema.js";
+import { Session } from "./session.js";
+import { drawItems, drawNetworks, drawTray, element } from "./view.js";
+
+const by = (id) => document.getElementById(id);
+
+/** Return the data of the page with the features of every instance as an array. */
+function readData() {
+  const data = JSON.parse(by("data").textContent);
+  const features = data.shape.reduce((a, b) => a * b, 1);
+  const all = new Float32Array(bytes(data.instances).buffer);
+  data.values = data.display.map((_, i) => all.subarray(i * features, (i + 1) * features));
+  return data;
+}
+
+class Page {
+  constructor(session) {
+    this.session = session;
+    this.picked = [];
+    this.found = null;
+    this.turn = 0;
+  }
+
+  start() {
+    const { session } = this;
+    const { data } = session;
+    by("set").append(
+      ...data.sets.map((set, k) => element("option", { value: k, text: `${set.name}` })),
+    );
+    const { outputs } = data.networks[0];
+    by("output").append(...outputs.map((name, k) => element("option", { value: k, text: name })));
+    by("output-tool").hidden = outputs.length < 2;
+    by("paste").hidden = data.schema === null;
+    by("k").value = Math.min(3, session.items.length);
+    document.documentElement.style.setProperty("--networks", data.networks.length);
+    document.body.classList.add(data.kind, data.networks.length > 1 ? "several" : "single");
+    this.listen();
+    by("loading").hidden = true;
+    by("main").hidden = false;
+    return this.refresh();
+  }
+
+  listen() {
+    const { session } = this;
+    const change = (id, event, action) => by(id).addEventListener(event, action);
+    change("set", "change", (e) => this.do(() => session.open(Number(e.target.value))));
+    change("output", "change", (e) => this.do(() => (session.output = Number(e.target.value))));
+    change("lens", "input", (e) => this.do(() => (session.orders = Number(e.target.value))));
+    change("shuffle", "click", () => this.do(() => session.shuffle(), "Shuffled."));
+    change("reset", "click", () => this.do(() => session.open(session.number), "Reset."));
+    change("best", "click", () => this.best());
+    change("keep", "click", () => this.do(() => session.keep(this.picked)));
+    change("download", "click", () => this.download());
+    change("add-rows", "click", () => this.paste());
+    by("tray").addEventListener("click", (e) => {
+      const button = e.target.closest("[data-row]");
+      if (button) this.do(() => session.add(Number(button.dataset.row)), "Added.");
+    });
+    by("items").addEventListener("click", (e) => {
+      const button = e.target.closest("[data-action]");
+      if (!button) return;
+      const key = Number(button.closest("[data-key]").dataset.key);
+      if (button.dataset.action === "pin") this.do(() => session.pin(key), "", true);
+      else this.do(() => session.remove(key), "Removed.");
+    });
+    by("items").addEventListener("keydown", (e) => {
+      if (e.key !== "Delete" || !e.target.closest("[data-handle]")) return;
+      const row = e.target.closest("[data-key]");
+      const next = row.nextElementSibling ?? row.previousElementSibling;
+      this.do(() => session.remove(Number(row.dataset.key)), "Removed.");
+      next?.querySelector("[data-handle]").focus();
+    });
+    makeSortable(by("items"), {
+      move: (key, place) => {
+        if (session.move(key, place)) this.do(() => {}, "", true);
+      },
+      done: () => this.announce("Moved."),
+    });
+  }
+
+  /** Change the session, then draw it. */
+  do(action, news = "", keepPicked = false) {
+    action();
+    if (!keepPicked) this.picked = [];
+    return this.refresh(news);
+  }
+
+  async refresh(news = "") {
+    this.turn += 1;
+    const { turn } = this;
+    const { session } = this;
+    by("lens-value").textContent = session.orders;
+    this.draw(null);
+    try {
+      const found = await session.explain();
+      if (turn !== this.turn) return; // something newer is under way
+      this.found = found;
+      this.draw(found);
+      drawNetworks(by("networks"), session.data, found, session.label());
+      document.body.dataset.turn = turn;
+      if (news) this.announce(news);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  draw(found) {
+    const { session } = this;
+    drawItems(by("items"), session, found, this.picked);
+    drawTray(by("tray"), session.data, this.trayRows());
+    by("keep").hidden = !this.picked.length;
+    by("empty").hidden = session.items.length > 0;
+    if (!this.picked.length) by("best-text").textContent = "";
+  }
+
+  /** Return the tray and the instances of the example that are not in the set. */
+  trayRows() {
+    const { data, items, number: k } = this.session;
+    const present = new Set(items.map((item) => item.row));
+    const removed = data.sets[k].rows.filter((row) => !present.has(row));
+    return [...new Set([...removed, ...data.tray])];
+  }
+
+  async best() {
+    const wanted = Math.max(1, Number(by("k").value) || 1);
+    try {
+      const { keys, value } = await this.session.best(wanted);
+      this.picked = keys;
+      this.draw(this.found);
+      const text = `${keys.length} selected, together ${number(value)}`;
+      by("best-text").textContent = text;
+      by("best-text").dataset.value = value;
+      this.announce(text);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  paste() {
+    const { data } = this.session;
+    by("paste-error").textContent = "";
+    try {
+      const rows = parseCsv(by("rows").value);
+      const encoded = rows.map((row) => Float32Array.from(encode(row, data.schema)));
+      encoded.forEach((values, n) => {
+        const shown = data.schema.features.slice(0, 4).map((f) => `${f.name} ${rows[n][f.name]}`);
+        data.display.push({ label: `pasted row ${n + 1}`, features: shown });
+        data.values.push(values);
+        this.session.add(data.values.length - 1);
+      });
+      this.do(() => {}, `${rows.length} rows added.`);
+    } catch (error) {
+      by("paste-error").textContent = error.message;
+    }
+  }
+
+  download() {
+    const { session, found } = this;
+    const names = session.data.networks.map((network) => `added_value ${network.name}`);
+    const rows = session.items.map((item, i) => [
+      i + 1,
+      session.data.display[item.row].label,
+      ...found.map((network) => network.values[i]),
+    ]);
+    const text = toCsv(["position", "instance", ...names], rows);
+    const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    element("a", { href: url, download: "values.csv" }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  }
+
+  announce(text) {
+    const said = (this.found ?? []).map((network, n) => {
+      return `${this.session.data.networks[n].name} predicts ${number(network.prediction)}`;
+    });
+    by("news").textContent = [text, ...said].join(" ");
+  }
+
+  fail(error) {
+    by("loading").hidden = false;
+    by("loading").textContent = `The page cannot compute: ${error.message}`;
+    throw error;
+  }
+}
+
+async function main() {
+  const data = readData();
+  const ort = await loadRuntime(by("runtime-script").textContent, by("runtime-wasm").textContent);
+  const backends = data.networks.map((network) => new WasmBackend(ort, network.graphs, data.shape));
+  const page = new Page(new Session(data, backends));
+  globalThis.capnets = page;
+  await page.start();
+}
+
+main().catch((error) => {
+  by("loading").textContent = `The page cannot start: ${error.message}`;
+  console.error(error);
+});

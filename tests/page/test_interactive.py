@@ -1,0 +1,383 @@
+"""The interactive page in a real browser: its values are those of the library."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import capnets.pages
+from capnets.cli import app
+from capnets.errors import InputError
+from capnets.estimators import SetClassifier, SetRegressor
+from capnets.explain import Orders, explain, select
+from capnets.ingest import Columns
+from capnets.ingest.encode import Encoder
+from capnets.ingest.sources import open_source
+from capnets.learn import Options, make_plan, train
+from capnets.learn.tasks import task_of, task_problem
+from capnets.pages.interactive import interactive_page, script
+from capnets.pages.runtime import NAME, find_runtime, install_runtime
+from capnets.runs import Run
+from capnets.sets import Sets
+from capnets.tasks import make, parse_task
+
+STATIC = Path(capnets.pages.__file__).parent / "static"
+WIDTHS = (390, 1200)
+
+
+@pytest.fixture(scope="session")
+def runtime():
+    try:
+        return find_runtime()
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory) -> list[Run]:
+    """Two networks on digits, one of them additive."""
+    folder = tmp_path_factory.mktemp("digits")
+    spec = parse_task("US:digits", sizes=range(1, 9), sets=300, valid_sets=20, test_sets=60)
+    problem = task_problem(make(spec))
+    return [
+        train(problem, make_plan(problem, Options(model=name, epochs=1)), folder / name)
+        for name in ("c-deepset", "gru")
+    ]
+
+
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory):
+    """A table with a category, a missing value and a classifier on it."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"basket": np.repeat([f"b{n}" for n in range(40)], 3)})
+    frame["kind"] = rng.choice(["cup", "plate", "a,b"], size=len(frame))
+    frame["price"] = rng.uniform(1, 9, size=len(frame)).round(2)
+    frame.loc[5, "price"] = np.nan
+    frame["buyer"] = np.repeat(np.array(["anna", "bert", "carl"])[np.arange(40) % 3], 3)
+    folder = tmp_path_factory.mktemp("shops")
+    frame.to_csv(folder / "shops.csv", index=False)
+    columns = Columns(set="basket", target="buyer", categories=("kind",), missing="mean")
+    estimator = SetClassifier(columns=columns, members=1, orders=1, epochs=2, random_state=0)
+    run = estimator.fit(frame).save(folder / "run")
+    return estimator, run, folder / "shops.csv", frame
+
+
+class Screen:
+    """What a person sees and does on the page."""
+
+    def __init__(self, page, text: str, folder: Path) -> None:
+        self.page = page
+        page.context.set_offline(True)
+        self.requests: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        (folder / "page.html").write_text(text, encoding="utf-8")
+        page.goto(f"file://{folder}/page.html")
+        page.wait_for_selector("body[data-turn]", timeout=60_000)
+
+    def settled(self, action) -> None:
+        before = int(self.page.locator("body").get_attribute("data-turn"))
+        action()
+        self.page.wait_for_function(f"Number(document.body.dataset.turn) > {before}")
+        self.page.wait_for_function(
+            "Number(document.body.dataset.turn) === globalThis.capnets.turn"
+        )
+
+    @property
+    def rows(self) -> list[int]:
+        """The instances of the set, as rows of the page's table."""
+        return self.page.evaluate("capnets.session.items.map((item) => item.row)")
+
+    @property
+    def values(self) -> np.ndarray:
+        """Instances x networks, read from the list."""
+        items = self.page.locator("#items > li")
+        return np.array([json.loads(v) for v in items.evaluate_all(
+            "rows => rows.map((row) => row.dataset.values)")])  # fmt: skip
+
+    @property
+    def predictions(self) -> list[float]:
+        cards = self.page.locator(".network")
+        return [float(v) for v in cards.evaluate_all("c => c.map((one) => one.dataset.prediction)")]
+
+    def features(self) -> np.ndarray:
+        """The features of the set, taken from the page."""
+        rows = self.page.evaluate(
+            "capnets.session.items.map((item) => Array.from(capnets.session.data.values[item.row]))"
+        )
+        return np.array(rows, dtype=np.float32)
+
+    def check(self, models, *, output: int | None = None) -> None:
+        """Compare every value and prediction on the page with the library."""
+        sets = Sets.from_arrays([self.features()])
+        for n, model in enumerate(models):
+            found = explain(model, sets, output=output)
+            np.testing.assert_allclose(self.values[:, n], found.values, atol=1e-5)
+            assert self.predictions[n] == pytest.approx(found.predictions[0], abs=1e-5)
+
+
+@pytest.mark.browser
+def test_values_follow_what_people_do(digits, runtime, page, tmp_path):
+    screen = Screen(page, interactive_page(digits), tmp_path)
+    models = [run.model for run in digits]
+    screen.check(models)
+    first = screen.rows
+
+    handles = page.locator("[data-handle]")
+    screen.settled(lambda: (handles.nth(1).focus(), page.keyboard.press("ArrowUp")))
+    assert screen.rows == [first[1], first[0], *first[2:]]
+    assert page.evaluate("document.activeElement.dataset.handle") == ""
+    screen.check(models)
+
+    def drag() -> None:
+        start, end = handles.nth(0).bounding_box(), handles.nth(3).bounding_box()
+        page.mouse.move(start["x"] + 10, start["y"] + 10)
+        page.mouse.down()
+        page.mouse.move(end["x"] + 10, end["y"] + end["height"] + 4, steps=8)
+        page.mouse.up()
+
+    screen.settled(drag)
+    assert screen.rows == [first[0], first[2], first[3], first[1], *first[4:]]
+    screen.check(models)
+
+    screen.settled(lambda: page.locator("[data-action=remove]").nth(2).click())
+    assert len(screen.rows) == len(first) - 1
+    screen.check(models)
+    screen.settled(lambda: page.locator("#tray [data-row]").nth(3).click())
+    assert len(screen.rows) == len(first)
+    screen.check(models)
+    screen.settled(lambda: page.locator("#reset").click())
+    assert screen.rows == first
+    assert "label" in page.locator(".network").first.inner_text()
+    assert [url for url in screen.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+@pytest.mark.browser
+def test_order_lens_pins_and_best(digits, runtime, page, tmp_path):
+    screen = Screen(page, interactive_page(digits[:1]), tmp_path)
+    model = digits[0].model
+    sets = Sets.from_arrays([screen.features()])
+    pin = page.locator("[data-action=pin]").first
+    screen.settled(pin.click)
+    assert pin.get_attribute("aria-pressed") == "true"
+    pinned = screen.rows[0]
+    screen.settled(lambda: page.locator("#lens").fill("6"))
+    assert page.evaluate("capnets.found[0].predictions.length") == 6
+    assert page.locator(".dots span").count() == 6
+    assert page.locator(".whisker:visible").count() > 0
+    assert screen.values[:, 0].sum() == pytest.approx(screen.predictions[0], abs=1e-4)
+    screen.settled(lambda: page.locator("#lens").fill("1"))
+    for _ in range(3):
+        screen.settled(lambda: page.locator("#shuffle").click())
+        assert screen.rows[0] == pinned
+    screen.settled(lambda: page.locator("#reset").click())
+    page.locator("#k").fill("3")
+    page.locator("#best").click()
+    page.wait_for_selector("#best-text[data-value]")
+    chosen = select(model, sets, k=3)
+    value = float(page.locator("#best-text").get_attribute("data-value"))
+    assert value == pytest.approx(chosen.values[0], abs=1e-4)
+    picked = page.locator("#items > li.picked").evaluate_all(
+        "rows => rows.map((r) => r.dataset.key)"
+    )
+    assert len(picked) == len(chosen.positions[0])
+    screen.settled(lambda: page.locator("#keep").click())
+    assert len(screen.rows) == picked
+
+
+@pytest.mark.browser
+def test_lens_averages_over_the_orders_that_it_names(digits, runtime, page, tmp_path):
+    screen = Screen(page, interactive_page(digits[:1]), tmp_path)
+    screen.settled(lambda: page.locator("#lens").fill("4"))
+    sets = Sets.from_arrays([screen.features()])
+    size = len(screen.rows)
+    orders = node(f"""
+        import {{ draw }} from "{STATIC / "orders.js"}";
+        console.log(JSON.stringify(draw({size}, 4, Array({size}).fill(false), 0)));
+    """)
+    each = [explain(digits[0].model, sets, orders=Orders.of(order)).values for order in orders]
+    np.testing.assert_allclose(screen.values[:, 0], np.mean(each, axis=0), atol=1e-5)
+
+
+@pytest.mark.browser
+def test_classes_and_pasted_rows(shops, runtime, page, tmp_path):
+    estimator, run, file, frame = shops
+    screen = Screen(page, interactive_page([run], file), tmp_path)
+    text = page.locator(".network").inner_text()
+    assert "probability of anna" in text
+    assert "label anna" in text
+    screen.settled(lambda: page.locator("#output").select_option(label="bert"))
+    screen.check([estimator.model_], output=1)
+    share = float(page.locator(".network").get_attribute("data-probability"))
+    shares = estimator.predict_proba(frame)
+    assert share == pytest.approx(shares[0, 1], abs=1e-5)
+    page.locator("#paste summary").click()
+    page.locator("#rows").fill('kind,price\n"a,b",3.5\ncup,\nspoon,1\n')
+    screen.settled(lambda: page.locator("#add-rows").click())
+    assert len(screen.rows) == 6
+    pasted = pd.DataFrame({"basket": "x", "kind": ["a,b", "cup", "spoon"], "price": [3.5, None, 1]})
+    np.testing.assert_allclose(
+        screen.features()[3:], estimator.to_sets(pasted).instances, rtol=1e-6
+    )
+    screen.check([estimator.model_], output=1)
+    page.locator("#rows").fill("kind\ncup\n")
+    page.locator("#add-rows").click()
+    assert "column price is missing" in page.locator("#paste-error").inner_text()
+
+
+@pytest.mark.browser
+def test_step_gives_the_values_of_infer(digits, runtime, page, tmp_path):
+    screen = Screen(page, interactive_page(digits[:1]), tmp_path)
+    stepped = page.evaluate(
+        """async () => {
+          const { session } = capnets;
+          let state = null;
+          const values = [];
+          for (const item of session.items) {
+            const backend = session.backends[0];
+            const found = await backend.step(session.data.values[item.row], state, 1);
+            values.push(found.value[0]);
+            state = found.state;
+          }
+          return values;
+        }"""
+    )
+    np.testing.assert_allclose(stepped, screen.values[:, 0], atol=1e-5)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_fits_any_width(scheme, digits, runtime, page, tmp_path):
+    page.emulate_media(color_scheme=scheme)
+    Screen(page, interactive_page(digits), tmp_path)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_names_cannot_run_scripts(shops, tmp_path):
+    _, run, _, frame = shops
+    frame = frame.assign(basket=frame["basket"] + "</script><script>alert(1)</script>")
+    hostile = tmp_path / "hostile.csv"
+    frame.to_csv(hostile, index=False)
+    from capnets.pages.runtime import Runtime
+
+    text = interactive_page([run], hostile, runtime=Runtime(b"", b""))
+    assert "<script>alert" not in text
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert "unsafe-inline" not in policy
+    assert "default-src &#39;none&#39;" in policy
+
+
+def node(code: str):
+    """Run a module with node and return the JSON that it prints."""
+    if shutil.which("node") is None:
+        pytest.skip("no node: install it to have the scripts of the page tested")
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", code], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_rows_are_encoded_as_the_library_does(shops, tmp_path):
+    estimator, *_ = shops
+    rows = [
+        {"kind": "cup", "price": "3.25"},
+        {"kind": "plate", "price": ""},
+        {"kind": "a,b", "price": "-1e3"},
+        {"kind": "never seen", "price": " 7 "},
+    ]
+    found = node(f"""
+        import {{ encode }} from "{STATIC / "schema.js"}";
+        const schema = {json.dumps(estimator.schema_.to_dict())};
+        const rows = {json.dumps(rows)};
+        console.log(JSON.stringify(rows.map((row) => encode(row, schema))));
+    """)
+    frame = pd.DataFrame(rows).assign(basket="x")
+    frame["price"] = pd.to_numeric(frame["price"].str.strip(), errors="coerce")
+    expected = estimator.to_sets(frame)
+    np.testing.assert_allclose(found, expected.instances[expected.index], rtol=1e-6)
+    assert Encoder(estimator.schema_, open_source(frame)).width == len(found[0])
+
+
+def test_csv_round_trip():
+    found = node(f"""
+        import {{ parseCsv, toCsv }} from "{STATIC / "csv.js"}";
+        const text = toCsv(["a", "b"], [['say "x"', "1,5"], ["line\\nbreak", ""]]);
+        console.log(JSON.stringify([parseCsv(text), parseCsv("a\\tb\\r\\n1\\t2\\r\\n")]));
+    """)
+    assert found[0] == [{"a": 'say "x"', "b": "1,5"}, {"a": "line\nbreak", "b": ""}]
+    assert found[1] == [{"a": "1", "b": "2"}]
+
+
+def test_orders_are_permutations_that_respect_pins():
+    found = node(f"""
+        import {{ draw }} from "{STATIC / "orders.js"}";
+        const pinned = [false, true, false, false, true, false];
+        console.log(JSON.stringify(draw(6, 9, pinned, 3)));
+    """)
+    assert len(found) == 9
+    assert found[0] == [0, 1, 2, 3, 4, 5]
+    for order in found:
+        assert sorted(order) == list(range(6))
+        assert (order[1], order[4]) == (1, 4)
+    free = [[order[k] for k in (0, 2, 3, 5)] for order in found]
+    assert all(free[k + 1] == free[k][::-1] for k in range(0, 8, 2))
+
+
+def test_scripts_are_one_script_without_imports():
+    code = script()
+    assert not re.search(r"^(import|export) ", code, re.M)
+    names = re.findall(r"^(?:async )?(?:function|class|const) (\w+)", code, re.M)
+    assert len(names) == len(set(names)), "two modules declare the same name"
+
+
+def test_runtime_is_checked(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAPNETS_RUNTIME", str(tmp_path))
+    with pytest.raises(InputError, match=r"not installed; install it once: `make page`"):
+        find_runtime()
+    for name in ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"):
+        (tmp_path / name).write_bytes(b"something else")
+    with pytest.raises(InputError, match="its SHA-256 differs"):
+        find_runtime()
+    (tmp_path / "package.tgz").write_bytes(b"no archive")
+    with pytest.raises(InputError, match=f"is not the npm package of {NAME}"):
+        install_runtime(tmp_path / "package.tgz")
+
+
+def test_command_says_what_is_missing(digits, tmp_path, monkeypatch):
+    monkeypatch.setenv("CAPNETS_RUNTIME", str(tmp_path))
+    done = CliRunner().invoke(app, ["page", str(digits[0].folder)])
+    assert isinstance(done.exception, InputError)
+    assert "npm pack onnxruntime-web" in str(done.exception)
+    done = CliRunner().invoke(app, ["page", str(tmp_path / "none")])
+    assert "at least one run folder" in str(done.exception)
+
+
+@pytest.mark.browser
+def test_command(digits, runtime, tmp_path):
+    out = tmp_path / "page.html"
+    done = CliRunner().invoke(
+        app, ["page", *(str(run.folder) for run in digits), "-o", str(out), "--sets", "0,3"]
+    )
+    assert done.exit_code == 0, done.output
+    assert len(task_of(digits[0]).test) == 60
+    data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text(), re.S)[1])
+    assert [one["name"] for one in data["sets"]] == ["0", "3"]
+    assert [one["name"] for one in data["networks"]] == ["c-deepset", "gru"]
+
+
+def test_runs_must_read_the_same_features(digits, tmp_path):
+    from capnets.pages.examples import examples_of
+    from capnets.pages.interactive import page_data
+
+    X = [np.ones((2, 3))] * 20
+    other = SetRegressor(members=1, epochs=1, random_state=0).fit(X, np.arange(20.0))
+    run = other.save(tmp_path / "run")
+    with pytest.raises(InputError, match="read different features"):
+        page_data([digits[0], run], examples_of(digits[0]))
