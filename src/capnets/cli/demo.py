@@ -1,4 +1,4 @@
-"""`capnets demo`: the main job in two minutes, on data that ships with scikit-learn."""
+"""`capnets demo`: a demonstration on digits that ship with scikit-learn."""
 
 from __future__ import annotations
 
@@ -13,44 +13,43 @@ __all__ = ["add_to", "demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="For page and runs.")] = Path("demo"),
-    n_epochs: Annotated[int | None, typer.Option("--epochs", help="Fewer train faster.")] = None,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of page and runs.")] = Path(
+        "demo"
+    ),
+    n_epochs: Annotated[int | None, typer.Option("--epochs", help="Number of epochs.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed for weights and data.")] = 0,
     as_json: Json = False,
-) -> None:  # fmt: skip
-    """Train a GRU and a C-GRU to sum distinct digits, and see what each digit added."""
+) -> None:
+    """Train a GRU and a C-DeepSet to sum distinct digits; compare what each digit adds."""
     from capnets import demo as demonstration
 
     if not as_json:
         console().print(demonstration.ABOUT)
-    with epochs("gru, c-gru", 2 * (n_epochs or demonstration.EPOCHS), quiet=as_json) as progress:
+    many = len(demonstration.NETWORKS) * (n_epochs or demonstration.EPOCHS)
+    with epochs(", ".join(demonstration.NETWORKS), many, quiet=as_json) as progress:
         result = demonstration.run(out, epochs=n_epochs, seed=seed, progress=progress)
     if as_json:
         print_json(result.to_dict())
         return
     print_table(
-        ["network", "squared error", "right", "error of added values", "error, seen digits"],
+        ["network", "labels right", "values off by", "values off by, digits never seen"],
         [
-            (
-                r.model,
-                round(r.mse, 2),
-                f"{r.accuracy:.0%}",
-                round(r.added_value_error, 2),
-                round(r.mse_seen, 3),
-            )
+            (r.model, f"{r.right_seen:.0%}", f"{r.values_seen:.2f}", f"{r.values_unseen:.2f}")
             for r in result.networks
         ],
-        title="On new sets of digits that neither network was trained on:",
+        title="Both learn the labels of new sets; one learns what each digit adds:",
     )
+    console().print(demonstration.LIMIT)
     print_table(
-        ["digit", "added value", "expected", "running sum"],
+        ["digit", "adds", "c-deepset", "gru (differences)"],
         [
-            (i.digit, round(i.added_value, 2), round(i.expected), round(i.running_sum, 2))
+            (i.digit, round(i.expected), round(i.capacity, 2), round(i.gru, 2))
             for i in result.example
         ],
-        title=f"One of these sets, read digit by digit by the C-GRU (label {result.label:g}):",
+        title=f"A new set, digit by digit (label {result.label:g}):",
     )
-    console().print(f"The same with pictures: {result.page}")
+    console().print(f"The page: {result.page}")
+    console().print("Move digits yourself: capnets play")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -67,7 +67,7 @@ def play(
 
     from capnets import demo
 
-    with epochs("networks", 3 * demo.EPOCHS, quiet=False) as progress:
+    with epochs("networks", len(demo.NETWORKS) * demo.EPOCHS, quiet=False) as progress:
         path = demo.play(out, progress=progress)
     console().print(f"The page: {path.resolve()}")
     if open_page:

@@ -69,6 +69,7 @@ def examples_of(
     *,
     sets: str | None = None,
     show: str | None = None,
+    protocol: str | None = None,
     progress: Progress | None = None,
 ) -> Examples:
     """Return example sets for a run: of its task, or of a file.
@@ -83,11 +84,14 @@ def examples_of(
         The sets by name or number, separated by commas; by default the first dozen.
     show
         The column of the file that holds the text or the name of an instance.
+    protocol
+        For a task: `shared` for images seen in training, `held-out` for others; by default that of
+        the run.
     progress
         Called while files and features of a task are prepared.
     """
     if file is None:
-        return _of_task(run, sets, progress)
+        return _of_task(run, sets, protocol, progress)
     estimator = load_estimator(run.folder)
     every = estimator.to_sets(str(file))
     chosen = every[:SETS] if sets is None else choose_sets(every, sets)
@@ -112,15 +116,18 @@ def examples_of(
     )
 
 
-def _of_task(run: Run, names: str | None, progress: Progress | None) -> Examples:
+def _of_task(
+    run: Run, names: str | None, protocol: str | None, progress: Progress | None
+) -> Examples:
     task = task_of(run, progress=progress)
-    every = replace(task.test, ids=None)
+    test = task.test if protocol is None else task.test_sets(protocol)
+    every = replace(test, ids=None)
     numbers = names or ",".join(str(k) for k in _instructive(task, every))
     chosen = choose_sets(every, numbers)
     wanted = [int(n) for n in numbers.split(",")]
-    if task.test.ids is not None:
-        chosen = replace(chosen, ids=task.test.ids[wanted])
-    extra = _one_of_each(task) if isinstance(task, TaskSets) else ()
+    if test.ids is not None:
+        chosen = replace(chosen, ids=test.ids[wanted])
+    extra = _one_of_each(task, test) if isinstance(task, TaskSets) else ()
     found = show_task(task, chosen, explain(run.model, chosen))
     shown, compact = found.instances, _compact(chosen)
     assert shown is not None
@@ -132,7 +139,7 @@ def _of_task(run: Run, names: str | None, progress: Progress | None) -> Examples
         pixels = np.concatenate([shown.pixels, task.images.pixels[rows]])
         captions = (*(shown.names or ()), *(str(c) for c in task.images.classes[rows]))
         shown = Images(pixels, shown.white, captions)
-        table = np.concatenate([compact.instances, np.asarray(task.test.instances[rows])])
+        table = np.concatenate([compact.instances, np.asarray(test.instances[rows])])
         compact = replace(compact, instances=table.astype(np.float32))
     y = chosen.y
     return Examples(
@@ -141,8 +148,18 @@ def _of_task(run: Run, names: str | None, progress: Progress | None) -> Examples
         tray=tray,
         names=tuple(n.strip() for n in numbers.split(",")),
         labels=None if y is None else tuple(f"{float(v):g}" for v in y),
-        source=found.source,
+        source=_source(task, protocol),
     )
+
+
+def _source(task: Any, protocol: str | None) -> str:
+    """Return what the sets are, and the rule of their labels."""
+    if not isinstance(task, TaskSets):
+        return str(task.spec.name)
+    seen = (protocol or task.spec.protocol) == "shared"
+    images = "images seen in training" if seen else "images not seen in training"
+    formula = task.spec.set_function.formula
+    return f"{task.spec.name}, new sets of {images}. The label of a set: {formula}."
 
 
 def _compact(sets: Sets) -> Sets:
@@ -175,9 +192,9 @@ def _repeats(classes: Array) -> bool:
     return bool((counts[values > 5] == 2).any())
 
 
-def _one_of_each(task: TaskSets) -> Sequence[int]:
-    """Return two images of every class that test sets use."""
-    rows = np.unique(task.test.index)
+def _one_of_each(task: TaskSets, sets: Sets) -> Sequence[int]:
+    """Return two images of every class that the sets use."""
+    rows = np.unique(sets.index)
     classes = task.images.classes[rows]
     return [int(r) for c in np.unique(classes) for r in rows[classes == c][:2]]
 

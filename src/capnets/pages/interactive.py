@@ -38,6 +38,7 @@ def interactive_page(
     *,
     sets: str | None = None,
     show: str | None = None,
+    protocol: str | None = None,
     title: str = "",
     runtime: Runtime | None = None,
     progress: Progress | None = None,
@@ -52,7 +53,7 @@ def interactive_page(
         Networks to show side by side; all must read the same features.
     file
         The sets, for runs on a file; runs on a task draw their own.
-    sets, show
+    sets, show, protocol
         As in `examples_of`.
     title
         The heading.
@@ -64,7 +65,9 @@ def interactive_page(
     runtime = runtime or find_runtime()
     if not runs:
         raise InputError("a page needs at least one run")
-    examples = examples_of(runs[0], file, sets=sets, show=show, progress=progress)
+    examples = examples_of(
+        runs[0], file, sets=sets, show=show, protocol=protocol, progress=progress
+    )
     data = page_data(runs, examples, title=title)
     return _assemble(data, runtime)
 
