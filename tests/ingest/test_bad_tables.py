@@ -208,7 +208,7 @@ def test_the_rule_for_missing_values_is_chosen_in_training(frame):
             with_value(frame, 9, column, value).astype({"x1": float}),
             schema,
             "row 9",
-            "is chosen when the network is trained",
+            "Choose it when training",
             "--missing",
         )
 

@@ -245,7 +245,7 @@ class TestMemory:
 
     def test_conversion_that_does_not_fit(self):
         pool = np.broadcast_to(np.uint8(0), (2**40, 8))
-        with pytest.raises(InputError, match=r"as 32-bit numbers: .* GB of memory are needed"):
+        with pytest.raises(InputError, match=r"as float32: .* GB of memory are needed"):
             Batches(Sets(pool, [0], [0, 1]))
 
     def test_small_things_are_not_asked_for(self, monkeypatch):

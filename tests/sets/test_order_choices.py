@@ -163,5 +163,5 @@ def test_refuses():
         Orders.from_dict({"counts": 3})
     with pytest.raises(InputError, match="seed is not negative"):
         Orders.random(2, seed=-1)
-    with pytest.raises(InputError, match="listed when, and only when"):
+    with pytest.raises(InputError, match="pass listed if, and only if"):
         Orders("listed")

@@ -1,4 +1,4 @@
-"""Text in tables: a row is a document, which is split, or one sentence of a set."""
+"""Read tables of text: a row is a document, which is split, or one sentence of a set."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from capnets.tasks.sentences import PARAMETERS, embed_sentences, split_sentences
 
 __all__ = ["Sentences", "opened"]
 
-#: Rows whose sentences become vectors at once.
+#: Rows that are embedded at once.
 ROWS = 2000
 
 
 def opened(table: Any, columns: Columns | Schema) -> Source:
-    """A table as batches of instances; where a text column is named, instances are sentences."""
+    """Open a table; if a text column is named, its instances are sentences."""
     if isinstance(columns, Schema):
         columns = columns.columns
     source = open_source(table)
@@ -29,17 +29,17 @@ def opened(table: Any, columns: Columns | Schema) -> Source:
 
 
 class Sentences(Source):
-    """A table with one row per sentence: the text column has become many columns of numbers.
+    """A table with one row per sentence and one column per dimension of the sentence vectors.
 
-    The text column itself holds the sentence of a row. Without a set column every row of the table
-    is a document, its sentences are the set, and the set is called by the row (from 0).
+    The text column holds the sentence of a row. Without a set column every row of the table is a
+    document, its sentences are the set, and the set is named after the row (from 0).
 
     Parameters
     ----------
     source
-        The table as it is.
+        The table as stored.
     columns
-        Which column is the text, and whether rows are documents.
+        Names the text column; without a set column, rows are documents.
     """
 
     def __init__(self, source: Source, columns: Columns) -> None:
@@ -62,7 +62,7 @@ class Sentences(Source):
         self.schema = pa.schema(fields, metadata=source.schema.metadata)
 
     def with_text(self, columns: Collection[str]) -> Sentences:
-        """The same sentences, with these columns of the table as they are written."""
+        """Return the same sentences with these columns of the table as written."""
         return Sentences(self.source.with_text(columns), self.columns)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -89,7 +89,7 @@ class Sentences(Source):
         if ROW in columns and self.documents:
             found[ROW] = pa.array(parents + row)
         if any(name in self.vectors for name in columns):
-            # Known by what they say: another file with the same sentences is not computed again.
+            # Cached by content: the same sentences in another file are not embedded again.
             digest = hashlib.sha256("\0".join(sentences).encode()).hexdigest()[:24]
             values = embed_sentences(f"text-{digest}", sentences)
             numbers = dict(zip(self.vectors, values.T, strict=True))
@@ -97,7 +97,7 @@ class Sentences(Source):
         return pa.record_batch([found[name] for name in columns], names=list(columns))
 
     def _split(self, texts: list[str | None], row: int) -> tuple[list[str], Array]:
-        """The sentences of some rows, and which of these rows each comes from."""
+        """Return the sentences of some rows and the row of each sentence."""
         if self.documents:
             found = [split_sentences(text or "") for text in texts]
         else:

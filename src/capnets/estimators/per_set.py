@@ -1,4 +1,4 @@
-"""What estimators take as y and as weights: one value per set, however it was given."""
+"""Read labels and weights: one value per set, given per set or per row."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from capnets.sets.ragged import owner_of
 __all__ = ["labels_of", "named", "per_set", "weighted", "weights_of"]
 
 
-#: What stands for an amount or a label; a gap is none of them.
+#: Types of amounts and labels; None is a missing value.
 NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
 def labels_of(y: Any, given: Given) -> Array:
-    """Labels per set: those given, the target columns of the table, or the sets' own."""
+    """Return labels per set: y, the target columns of the table, or those of the sets."""
     import pandas as pd
 
     if y is None and given.sets.y is None:
@@ -38,10 +38,10 @@ def labels_of(y: Any, given: Given) -> Array:
 
 
 def per_set(values: Any, given: Given, *, name: str) -> Array:
-    """One value (or row of values) per set; a table may also repeat it in every row of the set.
+    """Return one value, or row of values, per set; a table may repeat it in every row of the set.
 
-    A pandas index is followed where it can be compared with names of sets or rows: what is grouped
-    by set is sorted by its name, while sets are numbered as they first appear.
+    A pandas index is matched with the names of sets or rows: values grouped by set are sorted by
+    name, while sets are numbered by first appearance.
     """
     listed = _array(values, name)
     sets = given.sets
@@ -55,21 +55,21 @@ def per_set(values: Any, given: Given, *, name: str) -> Array:
 
 
 def weights_of(sample_weight: Any, given: Given) -> Array:
-    """One weight per set, given as labels are; a frame of one column is that column."""
+    """Return one weight per set; a frame of one column counts as that column."""
     if hasattr(sample_weight, "iloc") and sample_weight.shape[1:] == (1,):
         sample_weight = sample_weight.iloc[:, 0]
     return per_set(sample_weight, given, name="sample_weight")
 
 
 def weighted(sets: Sets, *weights: Array | None) -> Sets:
-    """The sets with the product of their own weights and the given ones."""
+    """Return the sets with their weights multiplied by the given ones."""
     factors = [_weights(w, sets) for w in (sets.weights, *weights) if w is not None]
     if not factors:
         return sets
     product: Array = np.prod(factors, axis=0)
     if not product.any():
         raise InputError("all weights are 0; some must be above 0")
-    # Mean 1, so that a weight changes what counts and not how fast is learned.
+    # Mean 1, so that weights do not change the effective learning rate.
     return replace(sets, weights=(product / product.mean()).astype(np.float32))
 
 
@@ -95,21 +95,21 @@ def _array(values: Any, name: str) -> Array:
         listed = np.asarray(values)
     except ValueError as error:
         raise InputError(f"{name} has rows of unequal lengths; expected one per set") from error
-    # pandas gives columns of several types, and those that may have gaps, as objects.
+    # pandas returns columns of several types, or with missing values, as objects.
     if listed.dtype == object and all(isinstance(v, NUMBERS) for v in listed.flat):
         return np.array(listed.tolist()).reshape(listed.shape)
     return listed
 
 
 def _constant(listed: Array, sets: Sets, name: str) -> Array:
-    """The value of every set, from values listed as a table lists its rows."""
+    """Return the value of every set from values in the order of the rows of a table."""
     import pandas as pd
 
     listed = listed[sets.index]
     first: Array = listed[sets.offsets[:-1]]
     expected = np.repeat(first, sets.sizes, axis=0)
     gaps, expected_gaps = pd.isna(listed), pd.isna(expected)
-    varies = gaps != expected_gaps  # a gap is not even equal to itself
+    varies = gaps != expected_gaps  # NaN is not equal to itself
     both = ~(gaps | expected_gaps)
     varies[both] = listed[both] != expected[both]
     if varies.any():
@@ -119,7 +119,7 @@ def _constant(listed: Array, sets: Sets, name: str) -> Array:
 
 
 def _places(index: Any, given: Given, name: str) -> Array:
-    """Where a pandas index lists the sets (or the rows) of X, in the order of X."""
+    """Find the sets (or rows) of X in a pandas index; return positions in the order of X."""
     found = [p for p in _readings(index, given) if p is not None]
     if not found:
         raise InputError(
@@ -136,13 +136,13 @@ def _places(index: Any, given: Given, name: str) -> Array:
 
 
 def _readings(index: Any, given: Given) -> Iterator[Array | None]:
-    """The places of the sets, and of the rows, in an index; None where it does not list them."""
+    """Yield the positions of the sets and of the rows in an index; None if it lacks them."""
     import pandas as pd
 
     if given.set_names is None and given.row_names is None:
         yield np.arange(len(index))  # nothing in X has a name
     if given.set_names is not None and len(index) == len(given.sets):
-        # Sets are known by whole numbers or by text, whatever type their column had.
+        # Set names are integers or text, whatever the type of their column was.
         names, listed = ([as_text(n) for n in names] for names in (given.set_names, index))
         yield _found(pd.Index(names), pd.Index(listed))
     if given.row_names is not None and len(index) == given.n_rows:
@@ -159,5 +159,5 @@ def _found(names: Any, index: Any) -> Array | None:
 
 
 def named(sets: Sets, k: int) -> str:
-    """What a message calls a set: its name, or its number."""
+    """Name a set in a message, by its name or its number."""
     return f"set {k if sets.ids is None else sets.ids[k]}"

@@ -1,9 +1,9 @@
-"""What the columns of an instance table mean, and how they become numbers.
+"""Describe the columns of an instance table and how they become numbers.
 
-`Columns` is what a user says; `Schema` is what was learned from the training table (the features
-that the patterns stood for, their categories and offsets, what fills a gap, the classes). A schema
-is recorded with the run, so that every later table is read in exactly the same way. It is learned
-from all rows of that table, before any of its sets are held out for validation or test.
+`Columns` holds the user's choices. `Schema` holds what was learned from the training table: the
+features that match the patterns, their categories, offsets and imputed values, and the classes. A
+schema is recorded with the run, so that later tables are read in exactly the same way. It is
+learned from all rows of the table, before sets are held out for validation or test.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from capnets.records import Record
 __all__ = ["MISSING", "ROW", "Columns", "Feature", "Schema", "matches", "missing_column"]
 
 MISSING = ("refuse", "mean", "zero")
-#: The set column of a table whose rows are documents: each row is a set.
+#: Name of the set column of a table whose rows are documents: each row is a set.
 ROW = "(row)"
 
 
@@ -30,30 +30,30 @@ class Columns(Record):
     Parameters
     ----------
     set
-        Says to which set an instance belongs. The rows of a set need not stand together. May be
-        left out where rows are documents (see `text`).
+        Column that names the set of an instance. The rows of a set need not be contiguous.
+        Optional if rows are documents (see `text`).
     target
-        What is to be predicted; constant within a set. Several are as many amounts or, for a
-        classifier, as many labels of 0 and 1.
+        Column or columns to predict; constant within a set. Several targets are several amounts
+        or, for a classifier, several labels of 0 and 1.
     features
-        Names or patterns (`atom_*`); by default every column that has no other meaning. A pattern
-        never means the index that a frame was stored with.
+        Names or patterns (`atom_*`). By default every column that has no other meaning. A pattern
+        does not match the stored index of a frame.
     categories
-        Names or patterns of features that are categories, also where they look like numbers.
+        Names or patterns of features that are categories although they look like numbers.
         Booleans and Arrow or pandas categories always are.
     order
-        Instances are read in rising order of this column; otherwise in the order of the rows.
+        Column that orders the instances of a set; by default the order of the rows.
     group
-        Sets of one group are never split between training and validation.
+        Column that groups sets; no group is split between training and validation.
     weight
-        The weight of a set in training; constant within a set.
+        Column with the training weight of a set; constant within a set.
     missing
-        `refuse`, or what fills a gap in a number: `zero`, or the `mean` of all rows of the table
-        that the schema is learned from, those of sets that are held out later included. Unless
-        refused, a missing or unseen category belongs to none of the known ones.
+        Imputation of missing numbers: `refuse` raises an error, `zero` and `mean` fill them. The
+        mean is taken over all rows of the training table, including sets that are held out later.
+        Unless refused, missing and unseen categories are encoded as all zeros.
     text
-        A column of text, for estimators: sentences become vectors. With a set column every row is
-        one sentence; without, a row is a document and its sentences are the set. Other columns are
+        Column of text, which estimators turn into sentence vectors. With a set column, a row is a
+        sentence; without one, a row is a document and its sentences are the set. Other columns are
         features only if they are named.
     """
 
@@ -70,7 +70,7 @@ class Columns(Record):
     def __post_init__(self) -> None:
         if not self.set:
             if self.text is None:
-                raise InputError("name the set column: it says to which set an instance belongs")
+                raise InputError("name the set column: it names the set of each instance")
             object.__setattr__(self, "set", ROW)
         for name in ("target", "features", "categories"):
             object.__setattr__(self, name, _listed(name, getattr(self, name)))
@@ -88,9 +88,10 @@ class Columns(Record):
                 raise InputError(f"column {name!r} is given two meanings; name another column")
 
     def choose(self, names: list[str], *, where: str, index: Iterable[str] = ()) -> list[str]:
-        """The feature columns among the names, in order; a pattern without any is an error.
+        """Return the feature columns among the names, in order.
 
-        Columns of a stored `index` are features only if they are named.
+        A pattern without a match is an error. Columns of a stored `index` are features only if they
+        are named.
         """
         taken = {self.set, *self.target, self.order, self.group, self.weight, self.text, *index}
         vectors = [n for n in names if self.text is not None and n.startswith(f"{self.text}[")]
@@ -107,7 +108,7 @@ class Columns(Record):
         return [n for n in names if n in chosen]
 
     def is_category(self, name: str) -> bool:
-        """Whether the user calls this column a category."""
+        """Return whether the user declared this column a category."""
         return any(matches(name, pattern) for pattern in self.categories)
 
 
@@ -118,14 +119,14 @@ class Feature(Record):
     Parameters
     ----------
     name
-        The column.
+        Name of the column.
     categories
-        The known values; None for a number.
+        Known values of a category; None for a number.
     fill
-        What stands for a missing number; None where it is refused.
+        Value that replaces a missing number; None if missing numbers raise an error.
     offset
-        What is taken off the number while it still has 64 bits. It is not 0 only where 32 bits
-        would not tell the column's values apart: times in seconds, projected coordinates.
+        Number that is subtracted in float64. It differs from 0 only if float32 cannot tell the
+        values of the column apart, as for times in seconds or projected coordinates.
     """
 
     name: str
@@ -135,7 +136,7 @@ class Feature(Record):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The numbers that the column becomes: itself (less its offset), or one per category."""
+        """Names of the numbers that the column becomes: one, or one per category."""
         if self.categories is not None:
             return tuple(f"{self.name}={c}" for c in self.categories)
         if not self.offset:
@@ -151,12 +152,12 @@ class Schema(Record):
     Parameters
     ----------
     columns
-        The meaning of the columns.
+        Meaning of the columns.
     features
-        Every feature column, in order.
+        Feature columns, in order.
     classes
-        The classes of a target that is not an amount, rising, as the table has them: whole
-        numbers, Booleans or text. Class k is output k.
+        Sorted classes of a target that is not an amount: integers, Booleans or text. Class k is
+        output k.
     """
 
     columns: Columns
@@ -165,17 +166,17 @@ class Schema(Record):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """One name per number that a network sees."""
+        """Name of each input of the network."""
         return tuple(name for feature in self.features for name in feature.names)
 
     @property
     def feature_columns(self) -> tuple[str, ...]:
-        """The column that each number comes from."""
+        """Column of each input of the network."""
         return tuple(feature.name for feature in self.features for _ in feature.names)
 
     @property
     def numbers(self) -> dict[Any, int]:
-        """Where the columns that are numbers stand among all that a network sees."""
+        """Position of each number column among the inputs of the network."""
         columns = self.feature_columns
         return {f.name: columns.index(f.name) for f in self.features if f.categories is None}
 
@@ -197,10 +198,10 @@ def _listed(name: str, value: Any) -> tuple[str, ...]:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern means this column; a name may itself look like a pattern."""
+    """Return whether a pattern matches a column; a name may itself look like a pattern."""
     return name == pattern or fnmatchcase(name, pattern)
 
 
 def missing_column(name: str, names: list[str], *, where: str) -> InputError:
-    """An error for a column that is not there; it names the near ones."""
+    """Return an error for a missing column that suggests similar names."""
     return InputError(f"{where}: {unknown('column', name, names)}")

@@ -1,4 +1,4 @@
-"""Batches of rows to blocks of 32-bit numbers, by a schema."""
+"""Encode batches of rows as float32 blocks, by a schema."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = [
     "learn_schema", "number_column", "place_column", "text_column",
 ]  # fmt: skip
 
-#: A column with more values than this is a name, not a category.
+#: A category with more values than this is probably an identifier.
 MOST_CATEGORIES = 256
-#: A network keeps to the rule that it was trained with.
-RULE = "It is chosen when the network is trained: --missing mean or zero, Columns(missing=…)."
+#: An imputation is part of a trained network.
+RULE = "Choose it when training: --missing mean or zero, Columns(missing=…)."
 
 
 def learn_schema(source: Source, columns: Columns) -> Schema:
-    """Which columns are features, the categories of some and the offsets of others.
+    """Learn which columns are features, the values of categories, and the offsets of numbers.
 
-    Only columns of categories and of 64-bit numbers are read. What fills a gap is learned later,
-    with the numbers.
+    Reads only columns of categories and of 64-bit numbers. Imputed values are learned later, when
+    all numbers are read.
     """
     names = source.names
     if columns.text is not None and f"{columns.text}[0]" not in names:
@@ -62,14 +62,14 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
 
 
 class Encoder:
-    """Reads the feature columns of one source.
+    """Encode the feature columns of one source.
 
     Parameters
     ----------
     schema
-        How.
+        Features and their encoding.
     source
-        What; a feature that it lacks is an error, a column that no feature needs is not.
+        Table to read. A missing feature is an error; additional columns are ignored.
     """
 
     def __init__(self, schema: Schema, source: Source) -> None:
@@ -85,10 +85,10 @@ class Encoder:
         self.refuse = schema.columns.missing == "refuse"
 
     def block(self, batch: Any, row: int) -> Array:
-        """Rows x features; NaN where a number is missing and may be. `row` is that of the first."""
+        """Return rows x features, NaN for missing numbers; `row` is the number of the first row."""
         out = np.zeros((len(batch), self.width), dtype=np.float32)
         place = 0
-        with np.errstate(over="ignore"):  # too large for 32 bits becomes infinite, and is refused
+        with np.errstate(over="ignore"):  # beyond float32 becomes infinite, and is refused
             for feature in self.schema.features:
                 column = batch.column(feature.name)
                 if feature.categories is None:
@@ -101,7 +101,7 @@ class Encoder:
 
     def _categories(self, feature: Feature, column: Any, out: Array, row: int) -> None:
         assert feature.categories is not None
-        # As written; else as meant, for one column may be numbers in one file and text in another.
+        # As written, else by meaning: a column may be numbers in one file and text in another.
         written = {c: k for k, c in enumerate(feature.categories)}
         places = {_category(c): k for c, k in written.items()} | written
         values, codes = text_column(column)
@@ -116,7 +116,7 @@ class Encoder:
             raise InputError(
                 f"{self.source.name}, row {row + first} (from 0), column {feature.name!r}: {what}; "
                 f"known are {', '.join(feature.categories[:20])}. "
-                f"With a rule for missing values it is none of them. {RULE}"
+                f"With an imputation it is encoded as all zeros. {RULE}"
             )
         rows = np.flatnonzero(where >= 0)
         out[rows, where[rows]] = 1.0
@@ -138,13 +138,11 @@ class Encoder:
                 f"{where}: the value {batch.column(name)[r].as_py()} is infinite "
                 "(or too large for 32 bits); correct or drop it"
             )
-        raise InputError(
-            f"{where}: no value. Fill or drop it, or use a rule for missing values. {RULE}"
-        )
+        raise InputError(f"{where}: no value. Fill or drop it, or use an imputation. {RULE}")
 
 
 def number_column(column: Any) -> Array:
-    """A column of numbers as 64-bit ones; NaN where there is none."""
+    """Return a column of numbers as float64, NaN for missing values."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -152,13 +150,15 @@ def number_column(column: Any) -> Array:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_decimal(column.type) or column.null_count:
-        column = column.cast(pa.float64(), safe=False)  # the nearest, as where there are no gaps
+        column = column.cast(
+            pa.float64(), safe=False
+        )  # rounds to the nearest float, as to_numpy does without missing values
     numbers: Array = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     return numbers
 
 
 def place_column(column: Any) -> Array:
-    """A column without gaps as numbers to sort by; whole numbers and times keep their digits."""
+    """Return a column as numbers to sort by; integers and times keep all digits."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -175,7 +175,7 @@ def place_column(column: Any) -> Array:
 
 
 def distinct_values(column: Any) -> tuple[list[Any], Array]:
-    """The distinct values of a column, and which of them each row has (-1: none)."""
+    """Return the distinct values of a column and the code of each row (-1: missing)."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
@@ -185,18 +185,18 @@ def distinct_values(column: Any) -> tuple[list[Any], Array]:
 
 
 def text_column(column: Any) -> tuple[list[str], Array]:
-    """The distinct values of a column as text, and which of them each row has (-1: none)."""
+    """Return the distinct values of a column as text and the code of each row (-1: missing)."""
     values, codes = distinct_values(column)
     return [as_text(v) for v in values], codes
 
 
 def as_text(value: Any) -> str:
-    """What a category or a class is called: 2.0 is 2, for gaps make fractions of whole numbers."""
+    """Return the name of a category or class: 2.0 is 2, as missing values make integers floats."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def as_meant(value: Any) -> Any:
-    """Text as the number that is written so, if there is one: 1 is a number, 0001 a name."""
+    """Return text as the number that is written so, if any: 1 is a number, 0001 a name."""
     for kind in (int, float) if isinstance(value, str) else ():
         try:
             number = kind(value)
@@ -209,7 +209,7 @@ def as_meant(value: Any) -> Any:
 
 
 def _category(written: str) -> str:
-    """What a category is called if it is a number or a Boolean: 2.0 is 2, and true is True."""
+    """Return the name of a category that is a number or a Boolean: 2.0 is 2, true is True."""
     spelled = written.capitalize()
     return spelled if spelled in ("True", "False") else as_text(as_meant(written))
 
@@ -217,7 +217,7 @@ def _category(written: str) -> str:
 def _look_through(
     source: Source, categories: list[str], numbers: list[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Range]]:
-    """The values of categories and the ranges of numbers."""
+    """Return the values of categories and the ranges of numbers."""
     seen: dict[str, set[str]] = {n: set() for n in categories}
     ranges = {n: Range() for n in numbers}
     for batch in source.batches([*categories, *numbers]) if categories or numbers else ():
@@ -235,7 +235,7 @@ def _look_through(
 
 
 def _is_wide(kind: Any) -> bool:
-    """Whether numbers of this type may lose digits in 32 bits."""
+    """Return whether numbers of this type may lose digits in float32."""
     import pyarrow as pa
 
     narrow = (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.null())
@@ -269,7 +269,7 @@ def check_plain(source: Source, names: list[str]) -> None:
 
 
 def check_amounts(source: Source, name: str) -> None:
-    """Refuse a column that is to tell an amount per set and holds something else."""
+    """Refuse a column of amounts that does not hold numbers."""
     import pyarrow as pa
 
     kind = source.schema.field(name).type
@@ -299,7 +299,7 @@ def _not_a_number(source: Source, name: str) -> InputError:
 
 
 def _words(kind: Any) -> str:
-    """What a column of this type holds, in a message."""
+    """Describe the values of a column type in a message."""
     import pyarrow as pa
 
     t = pa.types
@@ -313,7 +313,7 @@ def _words(kind: Any) -> str:
 
 
 def _example(source: Source, name: str) -> str:
-    """A row that holds text which is no number, and what it holds."""
+    """Describe the first row whose text is no number."""
     row = 0
     for batch in source.batches([name]):
         for k, value in enumerate(batch.column(0).to_pylist()):

@@ -1,4 +1,4 @@
-"""Where the instances of a table go: into memory, or into a file that is mapped at the end."""
+"""Collect the instances of a table in memory, or in a file that is memory-mapped at the end."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ROWS = 65536
 
 
 class MemoryPool:
-    """Blocks of instances, joined at the end.
+    """Collect blocks of instances in memory.
 
     Parameters
     ----------
     width
-        Features of an instance.
+        Number of features.
     """
 
     def __init__(self, width: int) -> None:
@@ -31,7 +31,7 @@ class MemoryPool:
         self.blocks: list[Array] = []
 
     def add(self, block: Array) -> None:
-        """Take some rows; NaN stands for a missing value."""
+        """Append rows; NaN is a missing value."""
         self.rows += len(block)
         known = ~np.isnan(block)
         self.counts += known.sum(axis=0)
@@ -39,21 +39,21 @@ class MemoryPool:
         self._keep(block)
 
     def means(self) -> Array:
-        """The mean of every feature over the rows that have it (0 if none has)."""
+        """Return the mean of each feature over its known values (0 if there are none)."""
         means: Array = self.sums / np.maximum(self.counts, 1)
         return means
 
     def fill(self, values: Array) -> None:
-        """Put these values where numbers are missing."""
+        """Replace missing values."""
         for block in self.blocks:
             np.copyto(block, values, where=np.isnan(block))
 
     def finish(self, arrays: dict[str, Array], feature_names: tuple[str, ...]) -> Sets:
-        """The sets over all the rows."""
+        """Return the sets over all rows."""
         return Sets(np.concatenate(self.blocks), **arrays, feature_names=feature_names)
 
     def close(self) -> None:
-        """Let go of what is not needed any more."""
+        """Release the blocks."""
         self.blocks = []
 
     def _keep(self, block: Array) -> None:
@@ -61,9 +61,9 @@ class MemoryPool:
 
 
 class FilePool(MemoryPool):
-    """Instances appended to a .npy file in the folder where the sets are to be kept.
+    """Append instances to a .npy file in the folder of the sets.
 
-    The folder's earlier sets stay as they are until `finish` replaces them in one step.
+    Earlier sets in the folder stay until `finish` replaces them in one step.
     """
 
     def __init__(self, width: int, folder: Path) -> None:
@@ -78,7 +78,7 @@ class FilePool(MemoryPool):
         self._header()
 
     def _header(self) -> None:
-        # numpy leaves room for the number of rows to grow: the header can be written again.
+        # numpy pads headers, so that this one can be overwritten when the number of rows is known.
         about = {"descr": "<f4", "fortran_order": False, "shape": (self.rows, self.width)}
         self.file.seek(0)
         npy.write_array_header_1_0(self.file, about)
@@ -90,22 +90,22 @@ class FilePool(MemoryPool):
             raise self._cannot_write(error) from error
 
     def fill(self, values: Array) -> None:
-        """Put these values where numbers are missing, a block at a time."""
+        """Replace missing values, a block at a time."""
         self._complete()
         for start in range(0, self.rows, ROWS):
-            pool = npy.open_memmap(self.path, mode="r+")  # mapped anew: memory stays bounded
+            pool = npy.open_memmap(self.path, mode="r+")  # mapping anew bounds the memory
             block = pool[start : start + ROWS]
             np.copyto(block, values, where=np.isnan(block))
             del pool, block
 
     def finish(self, arrays: dict[str, Array], feature_names: tuple[str, ...]) -> Sets:
-        """Write the rest beside the instances, and map all of it."""
+        """Write the other arrays beside the instances and memory-map all of them."""
         self._complete()
         storage.write(self.folder, arrays, feature_names, ready={"instances": self.path})
         return Sets.load(self.folder)
 
     def close(self) -> None:
-        """Remove what did not become sets."""
+        """Remove the file, unless it became part of the sets."""
         self.file.close()
         self.path.unlink(missing_ok=True)
 

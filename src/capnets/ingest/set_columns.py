@@ -1,4 +1,4 @@
-"""Columns that say something about a set: which set a row belongs to, what is constant in it."""
+"""Read columns that describe sets: the set of each row, and values constant within a set."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["Owners", "PerSet"]
 
 
 class Owners:
-    """Numbers the sets in the order in which they first appear.
+    """Number the sets in the order in which they first appear.
 
     Parameters
     ----------
     source, column
-        The table, and its set column.
+        The table and its set column.
     """
 
     def __init__(self, source: Source, column: str) -> None:
@@ -38,7 +38,7 @@ class Owners:
         return len(self.numbers)
 
     def add(self, batch: Any, row: int) -> Array:
-        """The number of the set of every row; `row` is that of the first."""
+        """Return the number of the set of each row; `row` is the number of the first row."""
         import pyarrow as pa
 
         column = batch.column(self.column)
@@ -51,7 +51,7 @@ class Owners:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         indices = column.indices.to_numpy(zero_copy_only=False)
-        # By first appearance: an Arrow dictionary may list values that no row has, in any order.
+        # By first appearance: an Arrow dictionary may list unused values, in any order.
         present, first_rows = np.unique(indices, return_index=True)
         translate = np.zeros(int(present.max(initial=0)) + 1, dtype=np.int32)
         values = column.dictionary.take(pa.array(present)).to_pylist()
@@ -62,11 +62,11 @@ class Owners:
         return codes
 
     def codes(self) -> Array:
-        """The number of the set of every row so far."""
+        """Return the number of the set of every row so far."""
         return np.concatenate(self.parts)
 
     def ids(self) -> Array:
-        """The sets' names as the table has them: numbers where all are, text otherwise."""
+        """Return the names of the sets, as numbers if all are numbers, otherwise as text."""
         names = [self._meant(name) for name in self.numbers]
         for kind, dtype in ((int, np.int64), (int, np.uint64), (float, np.float64)):
             if all(type(name) is kind for name in names):
@@ -77,25 +77,25 @@ class Owners:
         return np.array([str(name) for name in names])
 
     def name(self, number: int) -> str:
-        """The name of one set, for a message."""
+        """Return the name of a set for a message."""
         return repr(self._meant(next(n for n, k in self.numbers.items() if k == number)))
 
     def _meant(self, name: Any) -> Any:
-        # Only here: 1 and 1.0 are two names, but one number.
+        # Not earlier: 1 and 1.0 are two names, but one number.
         return as_meant(name) if self.source.untyped else name
 
 
 class PerSet:
-    """A column with one value per set, repeated in its rows; a value that varies is an error.
+    """A column with one value per set, repeated in its rows; varying values are an error.
 
     Parameters
     ----------
     source, column
-        The table, and the column.
+        The table and the column.
     names
-        Whether values are names (then `known` numbers them) or amounts.
+        Whether values are names, which `known` numbers, or amounts.
     label
-        Whether amounts have to be 0 or 1.
+        Whether amounts must be 0 or 1.
     """
 
     def __init__(
@@ -109,14 +109,13 @@ class PerSet:
         self.first_row: Array = np.empty(0, dtype=np.int64)
 
     def add(self, batch: Any, codes: Array, owners: Owners, row: int) -> None:
-        """Take the values of some rows, whose sets are `codes`; `row` is that of the first."""
+        """Add rows, whose sets are `codes`; `row` is the number of the first row."""
         values = self._read(batch, row)
         before = len(self.values)
         if len(owners) > before:
             new, first = np.unique(codes, return_index=True)
-            first = first[
-                new >= before
-            ]  # numbers rise by appearance, so these are before, before+1, …
+            # Sets are numbered by appearance, so these are before, before + 1, …
+            first = first[new >= before]
             self.values = np.concatenate([self.values, values[first]])
             self.first_row = np.concatenate([self.first_row, first + row])
         varies = np.flatnonzero(values != self.values[codes])
@@ -131,11 +130,11 @@ class PerSet:
             )
 
     def amounts(self, classes: tuple[str | int, ...] | None) -> Array:
-        """One number per set; for names, which of the classes it is."""
+        """Return one number per set; for names, the number of the class."""
         if not self.names:
             return self.values.astype(np.float32)
         assert classes is not None
-        # By their names: another table may hold the same classes as another type.
+        # By name: another table may hold the same classes as another type.
         places = {as_text(c): k for k, c in enumerate(classes)}
         for name, code in self.known.items():
             if as_text(name) not in places:
@@ -152,9 +151,9 @@ class PerSet:
         if self.names:
             found, codes = distinct_values(column)
             table = np.full(len(found) + 1, -1.0)
-            for k in np.unique(codes[codes >= 0]):  # an Arrow dictionary may list more than that
+            for k in np.unique(codes[codes >= 0]):  # an Arrow dictionary may list unused values
                 if self.source.untyped and found[k] in GAPS:
-                    continue  # a label that is missing must not become a class
+                    continue  # a missing label must not become a class
                 meant = as_meant(found[k]) if self.source.untyped else found[k]
                 table[k] = self.known.setdefault(_name(meant), len(self.known))
             values = table[codes]
@@ -182,7 +181,7 @@ class PerSet:
 
 
 def _name(value: Any) -> Any:
-    """A value as the name of something: numbers, Booleans and text are kept, and 2.0 is 2."""
+    """Return a value as a name: numbers, Booleans and text are kept, and 2.0 is 2."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
     return value if isinstance(value, int | str) else as_text(value)

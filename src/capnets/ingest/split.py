@@ -1,4 +1,4 @@
-"""Parts of sets for training, validation and test: whole sets, and whole groups of sets."""
+"""Split sets for training, validation and test by whole sets and whole groups."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["hold_out"]
 def hold_out(
     sets: Sets, share: float, *, seed: int, groups: Any = None, stratify: Any = None
 ) -> tuple[Sets, Sets]:
-    """Split off a share of the sets at random; returns what stays and what is held out.
+    """Hold out a random share of the sets; return the remaining and the held-out sets.
 
     Parameters
     ----------
     share
-        Of the sets, between 0 and 1 (of the groups, if there are any).
+        Share of the sets, or of the groups if there are any, between 0 and 1.
     seed
-        Draws the parts.
+        Random seed.
     groups
-        A group per set; no group is in both parts.
+        Group of each set; no group is in both parts.
     stratify
-        A class per set; every class of at least two sets is in both parts, in about equal shares.
+        Class of each set; every class of at least two sets is in both parts, in about equal shares.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def hold_out(
     if count < 2:
         what = "sets" if groups is None else "groups"
         raise InputError(f"at least two {what} are needed to hold one out; there is {count}")
-    # With groups a stratum is that of the group's first set: groups cannot be cut.
+    # Groups cannot be cut, so the first set of a group decides its stratum.
     strata = np.zeros(count, dtype=np.int64)
     if stratify is not None:
         _, classes = np.unique(np.asarray(stratify), axis=0, return_inverse=True)

@@ -1,9 +1,9 @@
-"""Sets of instances: a set is a list of rows of an instance table.
+"""Ragged sets over a shared table of instances.
 
-`Sets(instances, index, offsets, y)` holds the table once (`instances`), the rows of every set
+`Sets(instances, index, offsets, y)` stores the table once (`instances`), the rows of each set
 (`index`) and where each set begins (`offsets`). A hundred thousand sets of ten images are a million
-integers, not copies of pictures; a user's ragged data is the same thing with `index` = 0 … n-1.
-Padding exists only inside a batch (see `capnets.sets.batch`).
+integers, not copies of images. Ragged arrays are the special case `index` = 0 … n - 1. Padding
+exists only inside a batch (see `capnets.sets.batch`).
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class Sets:
     instances
         Instances x features; features may have any shape (images are 1 x 28 x 28).
     index
-        Rows of `instances`, set after set, in the order in which instances are read.
+        Rows of `instances`, set after set, in the order in which a network reads them.
     offsets
-        Set k consists of `index[offsets[k]:offsets[k + 1]]`.
+        Set k is `index[offsets[k]:offsets[k + 1]]`.
     y
-        One label (or a row of labels) per set; None for sets to predict.
+        One label, or a row of labels, per set; None for sets to predict.
     classes
-        The class of every pool row where a set task knows it. No model ever sees it.
+        Class of each row of `instances`, if a task knows it. Networks never see it.
     ids, weights
-        A name and a weight per set.
+        Name and weight of each set.
     feature_names
-        One name per feature column.
+        Name of each feature.
 
     Examples
     --------
@@ -72,7 +72,9 @@ class Sets:
         for name in storage.ARRAYS:
             if (values := getattr(self, name)) is not None:
                 object.__setattr__(self, name, validation.as_array(values, name))
-        if self.ids is not None and self.ids.dtype == object:  # such an array could not be saved
+        if (
+            self.ids is not None and self.ids.dtype == object
+        ):  # object arrays cannot be saved without pickle
             object.__setattr__(self, "ids", self.ids.astype(str))
         if self.feature_names is not None:
             object.__setattr__(self, "feature_names", tuple(self.feature_names))
@@ -81,17 +83,16 @@ class Sets:
             object.__setattr__(self, name, getattr(self, name).astype(np.int64, copy=False))
         validation.check_layout(self)
 
-    # Making -------------------------------------------------------------------------------------
+    # Construction -------------------------------------------------------------------------------
 
     @classmethod
     def from_arrays(
         cls, arrays: Sequence[Any], y: Any = None, *, learning: bool | None = None, **about: Any
     ) -> Self:
-        """Sets from a list with one array (instances x features) per set.
+        """Build sets from a list with one array (instances x features) per set.
 
-        `learning` says whether a network is to learn from them, by default if they have labels.
-        Columns far from 0, whose values 32 bits do not tell apart, are then refused. A few sets to
-        predict may well be alike.
+        With `learning` (by default, if there are labels), columns whose values float32 cannot tell
+        apart are refused. A few sets to predict may well be alike.
         """
         if not len(arrays):
             raise InputError("zero sets: give at least one array of instances x features")
@@ -112,7 +113,7 @@ class Sets:
         check_memory(
             4 * sum(t.size for t in tables),
             what=f"{len(tables):,} sets with {offsets[-1]:,} instances of shape {shape}",
-            advice="write the instances to a .npy file and map it into memory as the pool of Sets",
+            advice="write the instances to a .npy file and pass it memory-mapped to Sets",
         )
         pool = np.empty((offsets[-1], *shape), dtype=np.float32)
         for k, table in enumerate(tables):
@@ -125,9 +126,9 @@ class Sets:
 
     @classmethod
     def from_padded(cls, x: Any, mask: Any = None, y: Any = None, **about: Any) -> Self:
-        """Sets from a padded array (sets x longest x features) and a mask, True at instances.
+        """Build sets from a padded array (sets x longest x features) and a mask.
 
-        Without a mask every set fills its row.
+        The mask is True at instances. Without a mask every set fills its row.
         """
         x = validation.as_array(x, "x")
         if x.ndim < 3:
@@ -140,7 +141,7 @@ class Sets:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """All sets of several parts; parts that share a pool go on sharing it."""
+        """Concatenate the sets of several parts; a shared instance table stays shared."""
         if not parts:
             raise InputError("zero parts to concatenate")
         first = parts[0]
@@ -169,7 +170,7 @@ class Sets:
             feature_names=first.feature_names,
         )
 
-    # Looking ------------------------------------------------------------------------------------
+    # Access -------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -182,26 +183,26 @@ class Sets:
 
     @property
     def sizes(self) -> Array:
-        """How many instances each set has."""
+        """Number of instances of each set."""
         return np.diff(self.offsets)
 
     @property
     def feature_shape(self) -> tuple[int, ...]:
-        """The shape of one instance."""
+        """Shape of an instance."""
         return tuple(self.instances.shape[1:])
 
     @property
     def in_features(self) -> int:
-        """How many features an instance has (the last axis)."""
+        """Number of features (size of the last axis)."""
         return int(self.instances.shape[-1])
 
     @property
     def outputs(self) -> int:
-        """How many labels a set has."""
+        """Number of labels per set."""
         return 1 if self.y is None or self.y.ndim == 1 else int(self.y.shape[1])
 
     def rows(self, k: int) -> Array:
-        """The pool rows of set k."""
+        """Return the rows of `instances` that make up set k."""
         return self.index[self.offsets[k] : self.offsets[k + 1]]
 
     @overload
@@ -211,7 +212,7 @@ class Sets:
     def __getitem__(self, key: slice) -> Self: ...
 
     def __getitem__(self, key: int | slice) -> Array | Self:
-        """The instances of one set, or (for a slice) the sets of a range, without copying."""
+        """Return the instances of one set or, for a slice, the sets of a range without copying."""
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step != 1:
@@ -226,7 +227,7 @@ class Sets:
         return instances
 
     def subset(self, chosen: Any) -> Self:
-        """The chosen sets, by number or by a Boolean per set, in the order given."""
+        """Return the chosen sets, by index or by a Boolean per set, in the given order."""
         chosen = np.asarray(chosen)
         if chosen.dtype == bool:
             if chosen.shape != (len(self),):
@@ -250,7 +251,7 @@ class Sets:
         return replace(self, index=index, offsets=offsets, y=y, ids=ids, weights=weights)
 
     def split(self, shares: Sequence[float], generator: torch.Generator) -> list[Self]:
-        """Random parts of the sets in the given shares; no set is in two parts."""
+        """Split the sets at random into parts of the given shares."""
         if abs(sum(shares) - 1) > 1e-6 or min(shares) < 0:
             raise InputError(f"shares must be positive and sum to 1, not {list(shares)}")
         order = torch.randperm(len(self), generator=generator).numpy()
@@ -260,16 +261,16 @@ class Sets:
     def check_finite(self) -> None:
         """Raise an error that names the first set and column with a NaN or infinite feature.
 
-        Rows of the pool that no set uses may hold anything.
+        Rows of `instances` that no set uses may hold anything.
         """
         validation.check_finite(self)
 
     # Orders -------------------------------------------------------------------------------------
 
     def reorder(self, order: Any) -> Self:
-        """The same sets with their instances in another order.
+        """Return the sets with their instances in another order.
 
-        `order` holds, set after set, positions inside the set: position 0 is its first instance.
+        `order` lists, set after set, positions inside the set: position 0 is its first instance.
         """
         order = np.asarray(order)
         starts = starts_of(self.sizes)
@@ -284,13 +285,13 @@ class Sets:
         return replace(self, index=self.index[starts + order])
 
     def shuffled(self, generator: torch.Generator) -> Self:
-        """The same sets, the instances of each in a random order."""
+        """Return the sets with the instances of each in a random order."""
         return self.reorder(random_orders(self.sizes, generator))
 
-    # Keeping ------------------------------------------------------------------------------------
+    # Storage ------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> None:
-        """Write the sets as a folder of .npy files that `load` maps into memory."""
+        """Write the sets to a folder of .npy files that `load` memory-maps."""
         arrays = {n: v for n in storage.ARRAYS if (v := getattr(self, n)) is not None}
         storage.write(Path(folder), arrays, self.feature_names)
 

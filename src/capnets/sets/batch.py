@@ -1,7 +1,7 @@
-"""Batches: the only place where sets become padded tensors.
+"""Turn sets into batches of padded tensors.
 
-A batch is padded as far as its own longest set. When all its sets are equally large it has no mask
-at all, so that no network spends time on one.
+A batch is padded to its own longest set. If all its sets have the same size it has no mask, so that
+networks skip masking.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from capnets.sets.ragged import starts_of
 
 __all__ = ["Batch", "Batches", "batches"]
 
-#: At least so many times in an epoch the sizes of drawn sets go from small to large.
+#: Minimum number of stretches per epoch within which shuffled sets are sorted by size.
 STRETCHES = 8
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some sets as tensors.
+    """Sets as padded tensors.
 
     Parameters
     ----------
     x
-        Sets x longest x features; what lies behind the end of a set has no meaning.
+        Sets x longest x features; padding holds arbitrary values.
     mask
-        Sets x longest, True at instances; None when every set fills its row.
+        Sets x longest, True at instances; None if every set fills its row.
     y
         Sets x outputs, or None.
     weights
         One weight per set, or None.
     set_index
-        Which sets these are.
+        Indices of the sets.
     """
 
     x: Tensor
@@ -51,19 +51,19 @@ class Batch:
     set_index: Array
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on a device."""
+        """Return the batch on a device."""
         mask, y, weights = (
             None if t is None else t.to(device) for t in (self.mask, self.y, self.weights)
         )
         return Batch(self.x.to(device), mask, y, weights, self.set_index)
 
     def reorder(self, order: Tensor) -> Batch:
-        """The same sets, read in other orders: sets x longest, positions inside the set."""
+        """Return the sets in other orders: sets x longest, positions inside the set."""
         sets = torch.arange(len(self.x), device=self.x.device)[:, None]
         return replace(self, x=self.x[sets, order])
 
     def shuffled(self, generator: torch.Generator) -> Batch:
-        """The same sets, the instances of each in a random order; padding stays behind."""
+        """Return the sets with instances in random order; padding stays at the end."""
         keys = torch.rand(self.x.shape[:2], generator=generator).to(self.x.device)
         if self.mask is not None:
             keys = keys.masked_fill(~self.mask, torch.inf)
@@ -71,12 +71,12 @@ class Batch:
 
 
 class Batches:
-    """The tensors that all batches of some sets are cut from, prepared once.
+    """Cut batches from sets.
 
     Parameters
     ----------
     sets
-        What to read. Its arrays are shared, not copied, where their type allows it.
+        Sets to read. Their arrays are shared, not copied, if their type allows it.
     """
 
     def __init__(self, sets: Sets) -> None:
@@ -84,7 +84,7 @@ class Batches:
         if sets.instances.dtype != np.float32:
             check_memory(
                 4 * sets.instances.size,
-                what=f"{len(sets.instances):,} instances as 32-bit numbers",
+                what=f"{len(sets.instances):,} instances as float32",
                 advice="store them as float32, or work on fewer",
             )
         self.instances = _tensor(sets.instances, torch.float32)
@@ -96,7 +96,7 @@ class Batches:
         self.weights = None if sets.weights is None else _tensor(sets.weights, torch.float32)
 
     def take(self, chosen: Array, index: Tensor | None = None) -> Batch:
-        """The batch of the chosen sets; `index` replaces the sets' own order of instances."""
+        """Return the batch of the chosen sets; `index` replaces their order of instances."""
         index = self.index if index is None else index
         sizes, starts = self.sizes[chosen], self.offsets[:-1][chosen]
         longest = int(sizes.max(initial=0))
@@ -109,7 +109,7 @@ class Batches:
         mask = None
         if (sizes != longest).any():
             mask = torch.from_numpy(np.arange(longest) < sizes[:, None])
-            positions = positions.where(mask, 0)  # any row will do: nobody may look at it
+            positions = positions.where(mask, 0)  # padding may be any row
         rows = index[positions.flatten()] if longest else positions.flatten()
         x = self.instances.index_select(0, rows).view(
             len(chosen), longest, *self.sets.feature_shape
@@ -125,7 +125,7 @@ class Batches:
 
     @property
     def ragged(self) -> bool:
-        """Whether sizes differ so much that most of a batch of drawn sets would be padding."""
+        """Whether sizes differ so much that most of a random batch would be padding."""
         return bool(self.sizes.max() > 2 * self.sizes.mean())
 
     def epoch(
@@ -138,25 +138,25 @@ class Batches:
         share: tuple[int, int] = (0, 1),
         again: Sequence[int] | Array = (),
     ) -> Iterator[Batch]:
-        """All sets once, in batches.
+        """Yield every set once, in batches.
 
         Parameters
         ----------
         size
-            Sets per batch.
+            Number of sets per batch.
         shuffle
-            Draws the order of the sets; None keeps it.
+            Generator for the order of the sets; None keeps it.
         reorder
-            Draws a fresh order of the instances of every set; None keeps it.
+            Generator for the order of the instances of every set; None keeps it.
         bucket
-            Put sets of similar size together, which saves padding; drawn sets only where there are
-            many batches.
+            Whether to batch sets of similar size, which saves padding. Shuffled sets are bucketed
+            only if there are many batches.
         share
-            (r, w): only every w-th set, beginning with the r-th; for w processes side by side. All
-            shares are equally large, because processes that train together must take as many
-            steps: where the sets do not divide evenly, the last few of them are left out.
+            (r, w): every w-th set, beginning with the r-th, for w processes. All shares have the
+            same size, since processes that train together must take equally many steps: the last
+            few sets are left out if the sets do not divide evenly.
         again
-            Sets to be read once more, each as often as it stands here.
+            Indices of sets to read once more per occurrence.
         """
         if size < 1:
             raise InputError(f"a batch needs at least 1 set, not {size}")
@@ -170,8 +170,8 @@ class Batches:
         rank, world = share
         order = order[rank : len(order) // world * world : world] if world > 1 else order
         cuts: Sequence[int] = range(0, len(order), size)
-        # Sorted within stretches only: where sets are drawn, batches must differ between epochs and
-        # not be made of one size alone.
+        # Sort within stretches only: shuffled batches must differ between epochs and must not
+        # consist of a single size.
         stretch = size * min(50, 50 if shuffle is None else len(cuts) // STRETCHES)
         if bucket and stretch > size:
             for a in range(0, len(order), stretch):
@@ -184,7 +184,7 @@ class Batches:
 
 
 def batches(sets: Sets, *, size: int, bucket: bool = False) -> Iterator[Batch]:
-    """The sets in their own order, in batches; see `Batches` for shuffling.
+    """Yield the sets in their own order, in batches; see `Batches` for shuffling.
 
     >>> s = Sets.from_arrays([np.ones((2, 3)), np.zeros((1, 3)), np.zeros((1, 3))])
     >>> [(tuple(b.x.shape), b.mask is None) for b in batches(s, size=2)]
@@ -195,6 +195,6 @@ def batches(sets: Sets, *, size: int, bucket: bool = False) -> Iterator[Batch]:
 
 def _tensor(values: Array, dtype: torch.dtype) -> Tensor:
     with warnings.catch_warnings():
-        # A memory-mapped array is read only, which torch warns of; nothing here writes to it.
+        # torch warns of read-only memory maps; nothing here writes to them.
         warnings.simplefilter("ignore", UserWarning)
         return torch.from_numpy(np.asarray(values)).to(dtype)

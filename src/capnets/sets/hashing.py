@@ -1,8 +1,8 @@
-"""Random numbers that instances have by what they are.
+"""Hash instances by content, for random orders that do not depend on row order.
 
-An order drawn by position would change with the rows above in a file, and so would a mean over
-random orders. Here an instance of a set has a number that depends on its features and on what
-else is in the set, and on nothing else: neither on the order of rows, nor on the sets beside it.
+A random order drawn by position would change whenever rows are added above a set. Each instance
+therefore gets a 64-bit key computed from its features and from the other instances of its set. The
+key depends neither on the order of the rows nor on other sets.
 """
 
 from __future__ import annotations
@@ -17,50 +17,52 @@ from capnets.sets.ragged import owners_of
 if TYPE_CHECKING:
     from capnets.sets import Sets
 
-__all__ = ["instance_numbers", "mixed"]
+__all__ = ["instance_keys", "splitmix64"]
 
 Numbers = NDArray[np.uint64]
 
-#: Rows of the pool that are looked at together.
+#: Rows that are hashed at once.
 CHUNK = 1 << 14
 
 
-def instance_numbers(sets: Sets) -> Numbers:
-    """One number per instance, as `sets.index` lists them, spread over all of 64 bits.
+def instance_keys(sets: Sets) -> Numbers:
+    """Return a 64-bit key per instance, in the order of `sets.index`.
 
-    Equal instances of a set have different numbers: which of them is which cannot matter.
+    Duplicate instances of a set get distinct keys, because their order is arbitrary.
     """
     rows, place = np.unique(sets.index, return_inverse=True)
     numbers = _row_numbers(sets, rows)[place]
     owner = owners_of(sets.sizes)
-    numbers = mixed(numbers + mixed(_occurrence(numbers, owner)))
+    numbers = splitmix64(numbers + splitmix64(_occurrence(numbers, owner)))
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers, dtype=np.uint64)])
     whole = running[sets.offsets[1:]] - running[sets.offsets[:-1]]
-    return mixed(numbers + mixed(whole)[owner])
+    return splitmix64(numbers + splitmix64(whole)[owner])
 
 
-def mixed(numbers: Numbers) -> Numbers:
-    """The finaliser of SplitMix64 (Steele et al., 2014): near numbers become far ones."""
+def splitmix64(numbers: Numbers) -> Numbers:
+    """Apply the SplitMix64 finalizer (Steele et al., 2014)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
 
 
 def _row_numbers(sets: Sets, rows: NDArray[np.int64]) -> Numbers:
-    """A number per row of the pool: its features, as bits, times odd numbers."""
+    """Return a key per row: the sum of its splitmix64 feature bits times odd numbers."""
     width = int(np.prod(sets.instances.shape[1:]))
-    odd = mixed(np.arange(1, width + 1, dtype=np.uint64)) | np.uint64(1)
+    odd = splitmix64(np.arange(1, width + 1, dtype=np.uint64)) | np.uint64(1)
     found = np.empty(len(rows), np.uint64)
     for start in range(0, len(rows), CHUNK):
         features = sets.instances[rows[start : start + CHUNK]].reshape(-1, width)
-        # Adding 0 makes -0.0 what it equals.
+        # Adding 0 turns -0.0 into 0.0, so that equal features hash equally.
         bits = (features.astype(np.float32) + np.float32(0)).view(np.uint32)
-        found[start : start + CHUNK] = (mixed(bits.astype(np.uint64)) * odd).sum(1, dtype=np.uint64)
+        found[start : start + CHUNK] = (splitmix64(bits.astype(np.uint64)) * odd).sum(
+            1, dtype=np.uint64
+        )
     return found
 
 
 def _occurrence(numbers: Numbers, owner: NDArray[np.int64]) -> Numbers:
-    """How often the same number came before in the same set."""
+    """Count earlier occurrences of the same key in the same set."""
     order = np.lexsort((numbers, owner))
     first = np.ones(len(order), dtype=bool)
     first[1:] = (np.diff(numbers[order]) != 0) | (np.diff(owner[order]) != 0)

@@ -1,23 +1,24 @@
-"""Orders in which the instances of sets are read.
+"""Choose the orders in which a network reads the instances of sets.
 
-An order lists, set after set, positions inside the set, as `Sets.reorder` takes it. `Orders` says
-which orders are used in a way that can be recorded and repeated: random ones are drawn again from
-their seed instead of being stored.
+An order lists, set after set, positions inside the set, as `Sets.reorder` takes it. `Orders` is a
+reproducible description of several orders: random ones are drawn again from their seed instead of
+being stored.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import count, permutations
 from typing import Any, Self
 
 import numpy as np
 
 from capnets.errors import InputError, unknown
+from capnets.records import Record
 from capnets.sets import Array, Sets
-from capnets.sets.hashing import instance_numbers, mixed
+from capnets.sets.hashing import instance_keys, splitmix64
 from capnets.sets.ragged import positions_of, sorted_orders, starts_of
 
 __all__ = ["EVERY_LIMIT", "Orders", "as_orders"]
@@ -28,32 +29,32 @@ KINDS = {
     "random": "random orders",
     "every": "every order",
 }
-#: The number of a draw and a seed of the same size should not meet.
+#: Keeps the number of a draw from colliding with a seed of the same size.
 ODD = np.uint64(0x9E3779B97F4A7C15)
 EVERY_LIMIT = 8
-"""Largest set all of whose orders may be asked for: 8! = 40,320 passes."""
+"""Largest size for which every order can be requested: 8! = 40,320 passes."""
 
 
 @dataclass(frozen=True, eq=False)
-class Orders:
-    """Which orders instances are read in.
+class Orders(Record):
+    """A reproducible choice of instance orders.
 
     Parameters
     ----------
     kind
-        `given`, `listed` (one order, spelled out), `random` or `every`.
+        `given`, `listed` (one explicit order), `random` or `every`.
     count
-        How many random orders.
+        Number of random orders.
     antithetic
-        Whether random orders come in pairs: each with its reverse. An instance that is early in one
-        is late in the other, which cancels much of the noise.
+        Whether random orders come in pairs of an order and its reverse. An instance that is early
+        in one is late in the other, which cancels much of the noise.
     seed
-        What random orders are drawn from, together with what is in a set: neither the sets beside
-        it nor the order of its rows change them.
+        Random seed. Random orders depend on it and on the content of a set, not on other sets or
+        on the order of the rows.
     listed
-        The listed order.
+        The explicit order.
     label
-        What the listed order is, in words.
+        Description of the explicit order.
     """
 
     kind: str = "given"
@@ -71,31 +72,31 @@ class Orders:
         if self.seed < 0:
             raise InputError(f"a seed is not negative: {self.seed}")
         if (self.kind == "listed") != (self.listed is not None):
-            raise InputError("an order is listed when, and only when, the kind is 'listed'")
+            raise InputError("pass listed if, and only if, the kind is 'listed'")
 
     @classmethod
     def random(cls, count: int, *, seed: int = 0, antithetic: bool = True) -> Self:
-        """Random orders, by default in pairs of an order and its reverse."""
+        """Return random orders, by default in pairs of an order and its reverse."""
         return cls("random", count, antithetic, seed)
 
     @classmethod
     def averaging(cls, count: int, *, seed: int = 0) -> Self:
-        """So many random orders to average over; one reads instances as they stand."""
+        """Return random orders to average over; a count of one keeps the given order."""
         return cls.random(count, seed=seed) if count > 1 else cls()
 
     @classmethod
     def every(cls) -> Self:
-        """All orders there are; for small sets."""
+        """Return all orders, for small sets."""
         return cls("every")
 
     @classmethod
     def of(cls, order: Any, *, label: str = "a listed order") -> Self:
-        """One order, spelled out: positions inside the set, set after set."""
+        """Return one explicit order: positions inside the set, set after set."""
         return cls("listed", listed=tuple(int(p) for p in np.asarray(order).ravel()), label=label)
 
     @classmethod
     def by(cls, sets: Sets, key: Any, *, descending: bool = False) -> Self:
-        """Instances sorted by a feature (its name or number) or by one number per instance.
+        """Sort instances by a feature (its name or index) or by one number per instance.
 
         >>> s = Sets.from_arrays([np.array([[3.0], [1.0], [2.0]])], feature_names=("age",))
         >>> Orders.by(s, "age").listed
@@ -123,11 +124,11 @@ class Orders:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing is left to chance."""
+        """Whether the orders are deterministic."""
         return self.kind != "random"
 
     def blocks(self, sets: Sets) -> Iterator[list[Array]]:
-        """The orders for these sets, in blocks that are independent of each other."""
+        """Yield the orders for these sets, in mutually independent blocks."""
         sizes = sets.sizes
         if self.kind == "given":
             yield [positions_of(sizes)]
@@ -145,15 +146,15 @@ class Orders:
     def mean(
         self, sets: Sets, answer: Callable[[Sets], Array], *, per_instance: bool = False
     ) -> Array:
-        """The mean over these orders of an answer that has one row per set, or per instance.
+        """Average an answer with one row per set, or per instance, over these orders.
 
-        Means of added values sum to the mean prediction: averaging keeps values additive.
+        Averaged added values sum to the average prediction.
         """
         starts = starts_of(sets.sizes)
         total, passes = np.zeros(()), 0
         for order in (order for block in self.blocks(sets) for order in block):
             found = np.asarray(answer(sets.reorder(order)), dtype=np.float64)
-            if per_instance:  # back to where the instances stand
+            if per_instance:  # back to the given order
                 read, found = found, np.empty_like(found)
                 found[starts + order] = read
             total, passes = total + found, passes + 1
@@ -173,31 +174,16 @@ class Orders:
         reverses = "1 and its reverse" if pairs == 1 else f"{pairs} and their reverses"
         return f"{reverses}, 1 without" if alone else reverses
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON knows it."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return values | {"listed": None if self.listed is None else [*self.listed]}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Back from `to_dict`; a key that is not a field raises."""
-        known = [f.name for f in fields(cls)]
-        for key in values:
-            if key not in known:
-                raise unknown("Orders setting", key, known)
-        listed = values.get("listed")
-        return cls(**values | {"listed": None if listed is None else tuple(listed)})
-
 
 def as_orders(orders: Orders | int | None, *, seed: int = 0) -> Orders:
-    """None: the given order; a number: that many random ones."""
+    """Return `Orders`; None is the given order, a number that many random ones."""
     if isinstance(orders, Orders):
         return orders
     return Orders() if orders is None else Orders.random(orders, seed=seed)
 
 
 def reverse(order: Array, sizes: Array) -> Array:
-    """Each set's order backwards.
+    """Reverse the order of each set.
 
     >>> reverse(np.array([1, 0, 2, 0]), np.array([3, 1])).tolist()
     [2, 0, 1, 0]
@@ -208,12 +194,14 @@ def reverse(order: Array, sizes: Array) -> Array:
 
 
 def _random(sets: Sets, seed: int) -> Iterator[Array]:
-    """Random orders without end; those of a set depend on what is in it and on the seed alone."""
-    numbers = instance_numbers(sets)
+    """Yield random orders; those of a set depend only on its content and the seed."""
+    numbers = instance_keys(sets)
     for draw in count():
-        salt = mixed(np.array([seed], np.uint64)) + mixed(np.array([draw], np.uint64) + ODD)
-        # Half of a number's range, so that signed integers sort it as it is.
-        yield sorted_orders(sets.sizes, (mixed(numbers + salt) >> np.uint64(1)).view(np.int64))
+        salt = splitmix64(np.array([seed], np.uint64)) + splitmix64(
+            np.array([draw], np.uint64) + ODD
+        )
+        # Drop one bit, so that the keys sort the same as signed integers.
+        yield sorted_orders(sets.sizes, (splitmix64(numbers + salt) >> np.uint64(1)).view(np.int64))
 
 
 def _every(sizes: Array) -> Iterator[Array]:
@@ -225,6 +213,6 @@ def _every(sizes: Array) -> Iterator[Array]:
             "Orders.random(32)"
         )
     for order in permutations(range(longest)):
-        # Leaving out what a smaller set does not have gives each of its orders equally often.
+        # Dropping the positions that a smaller set lacks gives each of its orders equally often.
         kept = {size: [p for p in order if p < size] for size in set(sizes.tolist())}
         yield np.array([p for size in sizes for p in kept[int(size)]], dtype=np.int64)

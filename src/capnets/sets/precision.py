@@ -1,4 +1,4 @@
-"""Which numbers lose what tells them apart when they are cut to 32 bits."""
+"""Detect columns that lose precision in float32."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from capnets.sets.ragged import Array
 
 __all__ = ["TOO_FAR", "Range", "is_far", "is_wide"]
 
-#: A column this many times larger than its range is far from 0: of 24 bits 14 are left otherwise.
+#: A column this many times larger than its range is far from 0; 14 of 24 bits would be left.
 FAR = 2**10
-#: Beyond this even sets that cannot be given an offset are not read: of 24 bits 8 are left.
+#: Beyond this, sets that cannot be given an offset are refused; 8 of 24 bits would be left.
 TOO_FAR = 2**16
-#: Values that differ by less than this share of their size differ by the rounding of 64 bits.
+#: Values that differ by less than this share of their size differ by float64 rounding only.
 ROUNDING = 2.0**-44
 
 
 def is_wide(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers of this type may lose digits in 32 bits."""
+    """Return whether numbers of this type may lose digits in float32."""
     return not np.can_cast(dtype, np.float32)
 
 
 def is_far(low: Any, high: Any, *, times: int = FAR) -> Any:
-    """Whether numbers from low to high are so many times larger than they differ."""
+    """Return whether numbers from low to high exceed their range by the given factor."""
     return np.maximum(np.abs(low), np.abs(high)) > times * (high - low)
 
 
 class Range:
-    """What is to be known about a column of numbers before they are cut to 32 bits."""
+    """Track the range of a column, and whether float32 holds its values exactly."""
 
     def __init__(self) -> None:
         self.low, self.high, self.exact = np.inf, -np.inf, True
 
     def add(self, numbers: Array) -> None:
-        """Take some of the column's 64-bit numbers."""
+        """Add float64 numbers of the column."""
         numbers = numbers[np.isfinite(numbers)]
         if len(numbers):
             self.low = min(self.low, float(numbers.min()))
@@ -45,16 +45,16 @@ class Range:
                 self.exact = self.exact and bool((numbers.astype(np.float32) == numbers).all())
 
     def loses(self, *, times: int = FAR) -> bool:
-        """Whether 32 bits blur the values, so many times larger than they differ."""
+        """Return whether float32 blurs values that exceed their range by the given factor."""
         far = bool(is_far(self.low, self.high, times=times))
         return not self.exact and self.high > self.low and far
 
     @property
     def rounding(self) -> bool:
-        """Whether the values are one number, but for how it was rounded."""
+        """Whether the values are equal up to rounding."""
         return self.high - self.low <= ROUNDING * max(abs(self.low), abs(self.high))
 
     def middle(self) -> float:
-        """A round number in or near the range."""
+        """Return a round number in or near the range."""
         width = self.high - self.low
         return round(self.low + width / 2, -floor(log10(width)))

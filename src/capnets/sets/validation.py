@@ -1,4 +1,4 @@
-"""What can be wrong with sets: each fault has a message that says where it is and what to do."""
+"""Validate sets; each error says where the fault is and what to do."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
     "as_array", "check_digits", "check_finite", "check_kinds", "check_layout", "labels", "numbers",
 ]  # fmt: skip
 
-#: Up to here 32-bit numbers hold every whole number.
+#: Largest integer up to which float32 holds every integer.
 WHOLE = 2**24
 
 
 def check_kinds(sets: Sets) -> None:
-    """Refuse arrays of the wrong type or number of axes."""
+    """Check the types and numbers of axes of arrays."""
     for name in ("instances", "index", "offsets"):
         if getattr(sets, name) is None:
             raise InputError(f"{name} is missing; see the documentation of Sets")
@@ -48,7 +48,7 @@ def check_kinds(sets: Sets) -> None:
 
 
 def check_layout(sets: Sets) -> None:
-    """Refuse arrays that do not fit together."""
+    """Check that arrays fit together."""
     index, offsets = sets.index, sets.offsets
     if not len(offsets):
         raise InputError("offsets has no entry; it needs one more than there are sets")
@@ -63,12 +63,12 @@ def check_layout(sets: Sets) -> None:
             f"offsets must not decrease; they do after set {int(np.argmax(sizes < 0))}"
         )
     if len(index) and (index.min() < 0 or index.max() >= len(sets.instances)):
-        raise InputError(f"index names rows outside the pool of {len(sets.instances)} instances")
+        raise InputError(f"index names rows outside the {len(sets.instances)} instances")
     for name, values, expected, per in (
         ("y", sets.y, len(sets), "set"),
         ("ids", sets.ids, len(sets), "set"),
         ("weights", sets.weights, len(sets), "set"),
-        ("classes", sets.classes, len(sets.instances), "instance of the pool"),
+        ("classes", sets.classes, len(sets.instances), "instance"),
         ("feature_names", sets.feature_names, sets.instances.shape[-1], "feature"),
     ):
         if values is not None and len(values) != expected:
@@ -78,10 +78,10 @@ def check_layout(sets: Sets) -> None:
 
 
 def check_finite(sets: Sets) -> None:
-    """Refuse NaN and infinity, where a set uses them."""
+    """Check that all features that a set uses, labels and weights are finite."""
     bad = np.zeros(len(sets.instances), dtype=bool)
     columns = tuple(range(1, sets.instances.ndim))
-    for a in range(0, len(bad), 65536):  # in pieces: the pool may be larger than memory
+    for a in range(0, len(bad), 65536):  # in pieces: instances may exceed memory
         bad[a : a + 65536] = ~np.isfinite(sets.instances[a : a + 65536]).all(axis=columns)
     used = bad[sets.index]
     if used.any():
@@ -104,9 +104,10 @@ def check_finite(sets: Sets) -> None:
 
 
 def check_digits(sets: Sets, tables: Sequence[Array]) -> None:
-    """Refuse columns whose values the pool, cut to 32 bits from the tables, does not tell apart.
+    """Refuse columns whose values float32 cannot tell apart.
 
-    The pool shows which columns are far from 0; only those are read again with all their digits.
+    The float32 instances show which columns are far from 0; only those are read again from the
+    tables with all digits.
     """
     pool, wide = sets.instances, [t for t in tables if is_wide(t.dtype)]
     if not wide or not len(pool):
@@ -157,9 +158,9 @@ def as_array(values: Any, name: str) -> Array:
 
 
 def numbers(values: Any, name: str) -> Array:
-    """The values as 32-bit numbers; `name` is what an error calls them."""
+    """Return the values as float32; `name` names them in errors."""
     try:
-        with np.errstate(over="ignore"):  # too large for 32 bits becomes infinite: see check_finite
+        with np.errstate(over="ignore"):  # beyond float32 becomes infinite: see check_finite
             converted: Array = np.asarray(values).astype(np.float32, copy=False)
             return converted
     except (TypeError, ValueError) as error:
@@ -167,9 +168,9 @@ def numbers(values: Any, name: str) -> Array:
 
 
 def labels(values: Any, name: str) -> Array:
-    """Labels as 32-bit numbers; whole ones that are too large for that stay as they are.
+    """Return labels as float32, but keep integers that float32 cannot hold.
 
-    They may name classes, of which 32 bits would make one. `name` is what an error calls them.
+    They may name classes, which float32 would merge. `name` names the labels in errors.
     """
     narrow, given = numbers(values, name), np.asarray(values)
     if given.dtype.kind not in "iuf" or not np.isfinite(narrow).all():
