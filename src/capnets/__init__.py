@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from capnets.sets import Sets as Sets
     from capnets.tasks import TaskSpec as TaskSpec
     from capnets.tasks import make as make_task  # noqa: F401
+    from capnets.training.callbacks import Callback as Callback
     from capnets.training.fit import fit as fit
     from capnets.training.recipe import Recipe as Recipe
 
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 # No name here may be that of a room: importing the room `capnets.evaluate` from anywhere would
 # silently put the module where the function had been. So it is `capnets.evaluate.evaluate`.
 _HOMES = {
+    "Callback": ("capnets.training.callbacks", "Callback"),
     "CapacityNetwork": ("capnets.models", "CapacityNetwork"),
     "Columns": ("capnets.ingest", "Columns"),
     "Engine": ("capnets.export", "Engine"),

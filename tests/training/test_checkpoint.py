@@ -121,6 +121,15 @@ class TestRefused:
         with pytest.raises(InputError, match="its sets differs"):
             fit(network(), make(20), recipe=HOW, checkpoint=stopped)
 
+    def test_one_number_of_many_differs(self, tmp_path):
+        draw = np.random.default_rng(0)
+        X = draw.normal(size=(500, 10, 4)).astype(np.float32)
+        path, y = tmp_path / "c", X[:, :, 0].sum(1)
+        fit(network(), Sets.from_arrays(list(X), y), recipe=HOW, checkpoint=path)
+        X[333, 7, 2] += 1
+        with pytest.raises(InputError, match="its training data differs"):
+            fit(network(), Sets.from_arrays(list(X), y), recipe=HOW, checkpoint=path)
+
     @pytest.mark.parametrize("what", ["labels", "instances", "sizes", "weights"])
     def test_as_many_other_sets(self, make, stopped, what):
         sets = make()
@@ -132,16 +141,16 @@ class TestRefused:
             "weights": lambda: Sets(pool, index, offsets, y, weights=np.linspace(0.5, 1, 200)),
         }[what]()
         before = stopped.read_bytes()
-        with pytest.raises(InputError, match="its contents differs"):
+        with pytest.raises(InputError, match="its training data differs"):
             fit(network(), other, make(50, seed=1), recipe=HOW, checkpoint=stopped)
-        with pytest.raises(InputError, match="its validation differs"):
+        with pytest.raises(InputError, match="its validation data differs"):
             fit(network(), sets, other, recipe=HOW, checkpoint=stopped)
         assert stopped.read_bytes() == before
 
     def test_what_was_not_recorded_is_not_compared(self, make, stopped):
         """A checkpoint from before sets were told apart goes on."""
         old = Checkpoint.read(stopped)
-        del old.about["contents"], old.about["validation"]
+        del old.about["training data"], old.about["validation data"]
         old.write(stopped)
         _, history = train(make, stopped)
         assert len(history) == HOW.epochs

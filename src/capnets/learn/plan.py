@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from capnets.errors import InputError, unknown
-from capnets.learn.fingerprint import fingerprint
 from capnets.learn.options import Options
 from capnets.learn.problem import INSTANCES, Problem
 from capnets.models import ModelSpec
 from capnets.models.capacity import ACTIVATIONS
 from capnets.models.sorted import BY_WORTH
 from capnets.runs import RunConfig
+from capnets.sets.fingerprint import fingerprint
 from capnets.training.presets import SOME_SETS, Preset, preset_for
 from capnets.training.priors import Consistent, Prior, prior_from_dict
 from capnets.training.recipe import Recipe

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from capnets.models.base import SetModel
 from capnets.nn.random import draws_elsewhere
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batch, Batches
+from capnets.sets.fingerprint import fingerprint
 from capnets.training.losses import Loss, find_loss
 from capnets.training.priors import Prior, check_priors
 from capnets.training.recipe import Recipe
@@ -102,8 +102,8 @@ class Setup:
         """The settings and digests of the data, by which a checkpoint is recognised."""
         return {
             **self.settings,
-            "contents": _digest(self.train),
-            "validation": None if self.valid is None else _digest(self.valid),
+            "training data": fingerprint(self.train),
+            "validation data": None if self.valid is None else fingerprint(self.valid),
         }
 
     @property
@@ -124,14 +124,3 @@ def random_stream(*words: int) -> torch.Generator:
     """Return a generator for a seed, an epoch and a purpose; no two of them overlap."""
     seed = np.random.SeedSequence(words).generate_state(1, np.uint64)[0]
     return torch.Generator().manual_seed(int(seed >> 1))
-
-
-def _digest(sets: Sets, *, rows: int = 64) -> str:
-    """Return a digest of all labels, weights and sizes, and of instances from everywhere."""
-    places = np.unique(np.linspace(0, len(sets.index) - 1, rows).astype(np.int64))
-    some = sets.instances[sets.index[places]] if len(sets.index) else sets.instances[:0]
-    digest = hashlib.sha256()
-    for part in (sets.y, sets.weights, sets.sizes, some):
-        if part is not None:
-            digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()

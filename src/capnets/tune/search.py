@@ -14,10 +14,10 @@ from capnets.files import write_json
 from capnets.files.folders import recover_folder, remove_folder, replace_folder
 from capnets.files.locks import lock_folder
 from capnets.learn import Options, Problem, make_plan, train
-from capnets.learn.fingerprint import fingerprint
 from capnets.learn.folds import make_folds
 from capnets.learn.problem import TEST_SHARE
 from capnets.runs import Run
+from capnets.sets.fingerprint import fingerprint
 from capnets.tune.page import write_page
 from capnets.tune.space import Space
 from capnets.tune.study import About, check_same, digest, open_study, watching_storage
