@@ -24,6 +24,8 @@ class Verified:
 
     Attributes
     ----------
+    record, again
+        The recorded result and the new one.
     metrics
         Names of metrics that differ.
     versions
@@ -31,6 +33,7 @@ class Verified:
     """
 
     record: Record
+    again: Record
     metrics: tuple[str, ...]
     versions: tuple[str, ...]
 
@@ -53,6 +56,7 @@ def verify(plan: Plan, folder: str | Path) -> Iterator[Verified]:
             again = run_job(record.job, runs=Path(runs))
         yield Verified(
             record,
+            again,
             tuple(differences(record.metrics, again.metrics)),
             tuple(
                 name
