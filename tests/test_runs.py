@@ -3,11 +3,14 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from safetensors.torch import save
 
 import capnets
 from capnets.errors import InputError
+from capnets.files.tensors import _digest, read_tensors
 from capnets.models import ModelSpec
 from capnets.runs import Run, RunConfig, load, versions
 from capnets.training.priors import UpperBound
@@ -21,7 +24,9 @@ CONFIG = RunConfig(
     priors=({"kind": "upper-bound", "weight": 1.0, "bound": 2.0},),
 )
 
-FINISHED = ["config.json", "history.jsonl", "metrics.json", "weights.safetensors"]
+FINISHED = [
+    "config.json", "history.jsonl", "manifest.json", "metrics.json", "weights.safetensors",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -63,6 +68,7 @@ class TestKeeping:
         assert kept["torch"] == torch.__version__
 
     def test_other_versions_are_the_same_training(self, run):
+        (run.folder / "manifest.json").unlink()
         path = run.folder / "config.json"
         values = json.loads(path.read_text())
         values["versions"]["torch"] = "1.0"
@@ -222,6 +228,7 @@ class TestDamaged:
             _ = load(run.folder).config
 
     def test_unknown_setting(self, run):
+        (run.folder / "manifest.json").unlink()
         values = CONFIG.to_dict() | {"sede": 3}
         values["model"], values["recipe"] = CONFIG.model.to_dict(), CONFIG.recipe.to_dict()
         (run.folder / "config.json").write_text(json.dumps(values))
@@ -229,6 +236,7 @@ class TestDamaged:
             _ = load(run.folder).config
 
     def test_newer(self, run):
+        (run.folder / "manifest.json").unlink()
         path = run.folder / "config.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2, "new": []}))
         with pytest.raises(
@@ -267,6 +275,7 @@ class TestDamaged:
         other = Run.create(tmp_path / "other", config)
         other.write_weights(config.model.build(seed=0))
         (other.folder / "weights.safetensors").replace(run.folder / "weights.safetensors")
+        (run.folder / "manifest.json").unlink()
         with pytest.raises(InputError, match=r"weights\.safetensors is damaged \(Error"):
             _ = load(run.folder).model
 
@@ -284,3 +293,56 @@ def test_priors_are_recorded(tmp_path):
     assert Run.create(tmp_path / "r", config).config.priors == (
         {"kind": "upper-bound", "weight": 1.0, "bound": 2.0},
     )
+
+
+class TestDigests:
+    def test_verified(self, run, tmp_path):
+        assert load(run.folder).verified
+        (run.folder / "manifest.json").unlink()
+        old = load(run.folder)
+        assert not old.verified, "unchecked"
+        assert old.model is not None
+        unfinished = Run.create(tmp_path / "r", CONFIG)
+        assert not unfinished.verified
+
+    @pytest.mark.parametrize("name", FINISHED)
+    def test_one_flipped_bit(self, run, name):
+        """Wherever it is: a sentence, before anything is used."""
+        path = run.folder / name
+        data = path.read_bytes()
+        rng = np.random.default_rng(0)
+        for place in rng.choice(len(data) * 8, size=40, replace=False):
+            flipped = bytearray(data)
+            flipped[place // 8] ^= 1 << (place % 8)
+            path.write_bytes(flipped)
+            with pytest.raises(InputError, match="is damaged"):
+                read_all(load(run.folder))
+        path.write_bytes(data)
+        read_all(load(run.folder))
+
+    @pytest.mark.parametrize("number", [float("nan"), float("inf")])
+    def test_weights_that_are_no_numbers(self, run, number):
+        model = CONFIG.model.build(seed=3)
+        with torch.no_grad():
+            next(model.parameters()).view(-1)[0] = number
+        run.write_weights(model)
+        run.finish({})
+        with pytest.raises(InputError, match="holds NaN or infinite numbers"):
+            _ = load(run.folder).model
+
+    def test_weights_of_earlier_versions(self, run):
+        """Their digest covers the tensors only; without a manifest it is still checked."""
+        (run.folder / "manifest.json").unlink()
+        path = run.folder / "weights.safetensors"
+        tensors, _ = read_tensors(path)
+        data = save(tensors, {"capnets": json.dumps({"sha256": _digest(tensors)})})
+        path.write_bytes(data)
+        assert load(run.folder).model is not None
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        with pytest.raises(InputError, match="do not match its digest"):
+            _ = load(run.folder).model
+
+
+def read_all(run: Run) -> None:
+    _ = run.config, run.history, run.metrics, run.model
+    assert run.verified

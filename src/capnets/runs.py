@@ -3,10 +3,11 @@
     config.json          network, recipe, seed, data, versions; written first
     weights.safetensors  the best weights; written when training ended
     history.jsonl        one line per epoch
+    manifest.json        SHA-256 digests of the other files
     metrics.json         written last: a run that has it is finished
     checkpoint.safetensors  only while training has not ended
 
-Everything is written atomically and read without executing anything.
+Everything is written atomically, checked against its digest when it is read, and never executed.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from capnets.errors import InputError
-from capnets.files import write_json, write_text
+from capnets.files import write_bytes, write_json, write_text
 from capnets.files.folders import recover_folder, remove_folder, replace_folder, staging_folder
 from capnets.files.locks import lock_folder
-from capnets.files.tensors import Damaged, read_tensors, write_tensors
+from capnets.files.manifest import MANIFEST, Damaged, check, read_manifest, write_manifest
+from capnets.files.tensors import check_finite, parse_tensors, write_tensors
 from capnets.models import ModelSpec, SetModel
 from capnets.records import Record
 from capnets.sets.display import html_table
@@ -36,6 +38,8 @@ from capnets.training.recipe import Recipe
 __all__ = ["Run", "RunConfig", "load", "versions"]
 
 FORMAT = 1
+#: What a finished run holds, beside its manifest.
+FILES = ("config.json", "history.jsonl", "metrics.json", "weights.safetensors")
 #: Marks a run that is trained beside a finished one and will replace it.
 REPLACEMENT = ".replacement"
 
@@ -197,7 +201,9 @@ class Run:
         )
 
     #: What training writes beside the configuration, in the order in which it is removed.
-    RESULTS = ("metrics.json", "checkpoint*.safetensors", "weights.safetensors", "history.jsonl")
+    RESULTS = (
+        "metrics.json", MANIFEST, "checkpoint*.safetensors", "weights.safetensors", "history.jsonl",
+    )  # fmt: skip
 
     @property
     def checkpoint(self) -> Path:
@@ -217,7 +223,7 @@ class Run:
             return RunConfig.from_dict(values)
         except InputError as error:
             raise InputError(f"{self.folder / 'config.json'}: {error}") from error
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise self._damaged("config.json", error) from error
 
     @cached_property
@@ -227,23 +233,40 @@ class Run:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """One line per epoch."""
+        """One record per epoch."""
         try:
-            text = (self.folder / "history.jsonl").read_text()
-            return [json.loads(line) for line in text.splitlines()]
+            return [json.loads(line) for line in self._read("history.jsonl").splitlines()]
         except (OSError, ValueError) as error:
             raise self._damaged("history.jsonl", error) from error
 
     @cached_property
     def model(self) -> SetModel:
         """The trained network, in evaluation mode."""
-        path = self.folder / "weights.safetensors"
+        name = "weights.safetensors"
         model = self.config.model.build(seed=0)
         try:
-            model.load_state_dict(read_tensors(path)[0])
+            tensors, _ = parse_tensors(self._read(name), unchecked=True)
+            model.load_state_dict(tensors)
+            check_finite(tensors)
         except (OSError, Damaged, RuntimeError) as error:
-            raise self._damaged(path.name, error) from error
+            raise self._damaged(name, error) from error
         return model.eval()
+
+    @property
+    def verified(self) -> bool:
+        """Return whether every file has a digest and matches it.
+
+        A damaged file raises an error. False means unchecked: the run is unfinished, or a version
+        of capnets wrote it that recorded no digests.
+        """
+        if not self.finished or (digests := self._digests()) is None:
+            return False
+        for name in digests:
+            try:
+                self._read(name)
+            except (OSError, Damaged) as error:
+                raise self._damaged(name, error) from error
+        return digests.keys() >= set(FILES)
 
     def write_history(self, history: list[dict[str, Any]]) -> None:
         """Replace the history."""
@@ -259,7 +282,11 @@ class Run:
 
         The caller holds the `lock`.
         """
-        write_json(self.folder / "metrics.json", metrics)
+        data = (json.dumps(metrics, indent=2, allow_nan=False) + "\n").encode()
+        written = [self.folder / name for name in FILES if (self.folder / name).is_file()]
+        contents = {path.name: path.read_bytes() for path in written} | {"metrics.json": data}
+        write_manifest(self.folder, contents)
+        write_bytes(self.folder / "metrics.json", data)
         self.__dict__.pop("metrics", None)
         self._settle()
 
@@ -300,12 +327,22 @@ class Run:
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
-            values = json.loads((self.folder / name).read_text())
+            values = json.loads(self._read(name))
         except (OSError, ValueError) as error:
             raise self._damaged(name, error) from error
         if not isinstance(values, dict):
             raise self._damaged(name, ValueError("not a JSON object"))
         return values
+
+    def _read(self, name: str) -> bytes:
+        """Read a file of the run, and check it if the run is finished."""
+        data = (self.folder / name).read_bytes()
+        if self.finished:
+            check(name, data, self._digests())
+        return data
+
+    def _digests(self) -> dict[str, str] | None:
+        return read_manifest(self.folder)
 
     def _damaged(self, name: str, error: Exception) -> InputError:
         if isinstance(error, FileNotFoundError):

@@ -51,7 +51,8 @@ def test_every_network_is_written_and_read_again(tmp_path, name):
 def test_files_and_card(tmp_path):
     card = export(network(), tmp_path / "out")
     files = {p.name for p in (tmp_path / "out").iterdir()}
-    assert files == {"sets.onnx", "step.onnx", "chunk.onnx", "card.json", "README.md"}
+    graphs = {"sets.onnx", "step.onnx", "chunk.onnx"}
+    assert files == graphs | {"card.json", "manifest.json", "README.md"}
     written = json.loads((tmp_path / "out" / "card.json").read_text())
     assert written == card.to_dict()
     assert written["network"]["fingerprint"] == fingerprint(network())

@@ -138,7 +138,8 @@ GOOD = Stream(ENGINE).state
         ({"more": np.ones(1)}, {}, "no saved state"),
         ({}, {"fingerprint": None}, "does not say which network"),
         ({}, {"format": "1"}, "no saved state"),
-        ({}, {"format": 2}, "newer capnets"),
+        ({}, {"format": 2}, "is damaged"),
+        ({}, {"format": 3}, "newer capnets"),
     ],
 )
 def test_what_is_no_sound_state(tmp_path, arrays, about, message):

@@ -249,3 +249,13 @@ def test_own_network_needs_only_a_prediction():
             return self.decoder(hidden.amax(1))
 
     check_model(Largest)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"members": 10**30}, {"layers": 2**31}, {"hidden": 10**9}, {"in_features": 10**12}],
+)
+def test_sizes_beyond_memory_are_refused(settings):
+    """A damaged configuration must not hang."""
+    with pytest.raises(InputError, match=r"at most 1,000|too large"):
+        ModelSpec("c-gru", **settings)

@@ -103,3 +103,16 @@ class TestKeeping:
         (tmp_path / "sets" / "sets.json").write_text(json.dumps(about))
         with pytest.raises(InputError, match="holds no complete saved sets"):
             Sets.load(tmp_path / "sets")
+
+
+def test_leftovers_of_killed_saves_are_removed(tmp_path):
+    sets = Sets.from_arrays([np.ones((2, 3))], y=[1.0])
+    sets.save(tmp_path)
+    (tmp_path / "instances-00112233.npy").write_bytes(b"half")
+    (tmp_path / "mine-00112233.npy").write_bytes(b"a user's own")
+    sets.save(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert "instances-00112233.npy" not in names
+    assert "mine-00112233.npy" in names
+    assert len(names) == 6, names
+    np.testing.assert_array_equal(Sets.load(tmp_path)[0], sets[0])

@@ -20,7 +20,9 @@ TRAIN = [
     "--batch-size", 100, "--epochs", 4, "--hidden", 8,
 ]  # fmt: skip
 SECONDS = {"seconds", "train_seconds", "total_seconds"}
-FINISHED = ["config.json", "history.jsonl", "metrics.json", "weights.safetensors"]
+FINISHED = [
+    "config.json", "history.jsonl", "manifest.json", "metrics.json", "weights.safetensors",
+]  # fmt: skip
 
 
 def names(folder: Path) -> list[str]:

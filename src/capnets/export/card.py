@@ -125,11 +125,14 @@ class Card(Record):
         )
 
     def page(self) -> str:
-        """The card in words, as a Markdown page."""
+        """Return the card as a Markdown page.
+
+        Names of columns and classes are escaped: many viewers of Markdown keep HTML.
+        """
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
         loader = PackageLoader("capnets.export", "")
-        pages = Environment(loader=loader, undefined=StrictUndefined, autoescape=False)  # Markdown
+        pages = Environment(loader=loader, undefined=StrictUndefined, autoescape=True)
         example = [28 if isinstance(n, str) else n for n in self.instance["shape"]]
         text = pages.get_template("card.md.jinja").render(
             self.to_dict(), example=example, measures=list(_flat(self.metrics))

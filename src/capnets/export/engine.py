@@ -12,6 +12,8 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.export.session import check_shape, no_memory, open_graph
+from capnets.files.folders import recover_folder
+from capnets.files.manifest import MANIFEST, Damaged, check, read_manifest
 from capnets.models.base import SetModel
 from capnets.runs import Run
 from capnets.sets import Array, Sets
@@ -52,6 +54,9 @@ class Engine:
     ----------
     fingerprint
         A digest of the network.
+    verified
+        Whether the graphs match their digests; False for exports of earlier versions, which have
+        none.
     additive
         Whether predictions are sums of added values.
     streams
@@ -76,13 +81,18 @@ class Engine:
 
     def __init__(self, source: Source, *, threads: int = 1) -> None:
         self._graphs = read_graphs(source)
+        is_folder = isinstance(source, str | Path) and (Path(source) / "sets.onnx").exists()
+        self.verified = not is_folder or (Path(str(source)) / MANIFEST).exists()
         self._sessions: dict[str, Any] = {}
         self._threads = threads
         about = _about(self.session("sets"))
         self.fingerprint = str(about.get("capnets.fingerprint"))
         self.smallest = int(about.get("capnets.smallest", 1))
-        self.streams = "chunk" in self._graphs
-        self.additive = self.streams or "predict" not in self._graphs
+        # Exports of earlier versions do not record these; there the graphs tell.
+        streams = "chunk" in self._graphs
+        additive = streams or "predict" not in self._graphs
+        self.streams = _flag(about, "capnets.streams", default=streams)
+        self.additive = _flag(about, "capnets.additive", default=additive)
         instances, _ = self.session("sets").get_inputs()
         prediction, _ = self.session("sets").get_outputs()
         self.feature_shape: tuple[int | str, ...] = tuple(instances.shape[2:])
@@ -184,18 +194,35 @@ def read_graphs(source: Source) -> dict[str, bytes]:
     """The graphs of a network, a run, an estimator, or a folder that `export` wrote."""
     if isinstance(source, str | Path):
         folder = Path(source)
+        recover_folder(folder)
         if not folder.is_dir():
             raise InputError(f"{folder} is not a folder: give a run or what `capnets export` wrote")
-        files = {file.stem: file.read_bytes() for file in sorted(folder.glob("*.onnx"))}
-        if files and "sets" not in files:
-            raise InputError(f"{folder} has no sets.onnx; export it again")
-        if files:
+        if files := _read_export(folder):
             return files
         source = Run(folder)
     # The package onnx is needed to build graphs, not to run them.
     from capnets.export.onnx import graphs
 
     return graphs(_network(source))
+
+
+def _read_export(folder: Path) -> dict[str, bytes]:
+    """Read the graphs of an export and check them; empty if the folder is no export."""
+    files = {file.name: file.read_bytes() for file in sorted(folder.glob("*.onnx"))}
+    if not files:
+        return {}
+    if "sets.onnx" not in files:
+        raise InputError(f"{folder} has no sets.onnx; export it again")
+    name = MANIFEST
+    try:
+        digests = read_manifest(folder)
+        if digests is not None:  # earlier versions wrote none
+            files |= {name: (folder / name).read_bytes() for name in digests}
+        for name, data in files.items():
+            check(name, data, digests)
+    except (OSError, Damaged) as error:
+        raise InputError(f"{folder / name} is damaged ({error}); export it again") from error
+    return {Path(name).stem: data for name, data in files.items() if name.endswith(".onnx")}
 
 
 def _network(source: Any) -> SetModel:
@@ -223,6 +250,10 @@ def streaming_engine(source: Source | Engine) -> Engine:
 def _about(session: Any) -> dict[str, str]:
     about: dict[str, str] = session.get_modelmeta().custom_metadata_map
     return about
+
+
+def _flag(about: dict[str, str], key: str, *, default: bool) -> bool:
+    return {"true": True, "false": False}.get(about.get(key, ""), default)
 
 
 def _averaging(orders: Any) -> Orders:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from capnets.errors import InputError
 from capnets.files import write_bytes, write_json, write_text
 from capnets.files.folders import replacing
+from capnets.files.manifest import write_manifest
 from capnets.models.base import SetModel
 from capnets.runs import Run
 from capnets.sets import Sets
@@ -72,6 +73,7 @@ def export(
             write_bytes(temporary / f"{name}.onnx", graph)
         write_text(temporary / "README.md", card.page())
         write_json(temporary / "card.json", card.to_dict())
+        write_manifest(temporary, {path.name: path.read_bytes() for path in temporary.iterdir()})
     return card
 
 

@@ -57,7 +57,11 @@ def graphs(model: SetModel) -> dict[str, bytes]:
     builders = {"sets": _sets}
     builders |= {"step": _step, "chunk": _chunk} if networks.streams(model) else {}
     builders |= {"predict": _predict} if networks.predicts_apart(model) else {}
-    about = {"capnets.fingerprint": fingerprint(model)}
+    about = {
+        "capnets.fingerprint": fingerprint(model),
+        "capnets.additive": json.dumps(model.additive),
+        "capnets.streams": json.dumps(networks.streams(model)),
+    }
     if bool(model.baseline.any()):
         about["capnets.baseline"] = json.dumps(model.baseline.tolist())
     if any(isinstance(size, str) for size in feature_shape(model)):

@@ -25,6 +25,9 @@ FeatureShape = tuple[int | str, ...]
 #: What ONNX Runtime calls the types of what is remembered.
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
+#: The key of external data in a graph: field 1 of an entry, eight characters.
+EXTERNAL = b"\x0a\x08location"
+
 
 def open_graph(graph: bytes, *, name: str, threads: int = 1) -> Any:
     """An ONNX Runtime session on the processor.
@@ -39,6 +42,8 @@ def open_graph(graph: bytes, *, name: str, threads: int = 1) -> Any:
         ) from error
     if threads < 1:
         raise InputError(f"threads must be at least 1, not {threads}")
+    if EXTERNAL in graph:  # ONNX Runtime would look for it in the working directory
+        raise InputError(f"the graph {name} keeps its weights in another file; export it again")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from capnets.sets import Array
 
 __all__ = ["StreamState", "as_state"]
 
-FORMAT = 1
+FORMAT = 2
 #: How many axes the arrays have, and of which kind their numbers are.
 ARRAYS = {"memory": (2, "f"), "prediction": (2, "f"), "instances": (1, "i")}
 
@@ -75,7 +76,7 @@ class StreamState:
     def save(self, path: str | Path) -> None:
         """Write the state to a file (safetensors), atomically."""
         tensors = {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
-        about = {"format": FORMAT, "fingerprint": self.fingerprint}
+        about = {"format": FORMAT, "fingerprint": self.fingerprint, "digest": self._digest()}
         write_bytes(path, save(tensors, {"capnets.stream": json.dumps(about)}))
 
     @classmethod
@@ -92,13 +93,24 @@ class StreamState:
             tensors, about = load(data), json.loads(_metadata(data)["capnets.stream"])
             newer = about["format"] > FORMAT
             state = cls(about["fingerprint"], **tensors)
+            digest = about.get("digest")  # format 1 had none
+            intact = digest == state._digest() if digest else about["format"] < FORMAT
         except (SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{path} holds no saved state of a stream: {error}") from error
         if newer:
             raise InputError(f"{path} was written by a newer capnets; upgrade this one")
+        if not intact:
+            raise InputError(f"{path} is damaged: its contents do not match its digest")
         if fault := _fault(state):
             raise InputError(f"{path} holds no sound state of a stream: {fault}")
         return state
+
+    def _digest(self) -> str:
+        digest = hashlib.sha256(str(self.fingerprint).encode())
+        for name in ARRAYS:
+            array = np.ascontiguousarray(getattr(self, name))
+            digest.update(f"{name} {array.dtype} {array.shape}\n".encode() + array.tobytes())
+        return digest.hexdigest()
 
     def check(self, other: StreamState) -> None:
         """Refuse a state of another network or of another number of streams."""

@@ -1,7 +1,7 @@
-"""Tensors in a file: safetensors with a checksum, written atomically, never executed.
+"""Store tensors in a file: safetensors with a digest, written atomically, never executed.
 
-What is not a tensor stands as JSON in the file's header, under one key: the order of several would
-change from one writing to the next, and equal runs have equal bytes.
+Everything that is not a tensor is JSON in the header of the file, under one key: the order of
+several keys would vary from one write to the next, and equal runs have equal bytes.
 """
 
 from __future__ import annotations
@@ -12,56 +12,80 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from capnets.files import write_bytes
+from capnets.files.manifest import Damaged
 
-__all__ = ["Damaged", "read_tensors", "write_tensors"]
+__all__ = [
+    "Damaged",
+    "check_finite",
+    "parse_tensors",
+    "read_tensors",
+    "write_tensors",
+]
 
 KEY = "capnets"
 
 
-class Damaged(ValueError):  # noqa: N818
-    """A file does not hold what was written."""
-
-
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: dict[str, Any]) -> None:
-    """Replace the file in one step."""
+    """Write tensors and a JSON object about them, atomically."""
     kept = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
-    header = {"sha256": _checksum(kept), **about}
+    header = {"digest": _digest(kept, about), **about}
     write_bytes(path, save(kept, {KEY: json.dumps(header)}))
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `write_tensors` wrote: the tensors, and what stands about them.
+def read_tensors(path: Path, *, unchecked: bool = False) -> tuple[dict[str, Tensor], Any]:
+    """Read a file that `write_tensors` wrote: the tensors and the JSON object about them.
+
+    Parameters
+    ----------
+    unchecked
+        Accept a file without a digest.
 
     Raises
     ------
-    FileNotFoundError
-        There is no such file.
+    OSError
+        The file cannot be read.
     Damaged
-        The file is cut off, is something else, or was altered.
+        The file is truncated, is something else, or was altered.
     """
+    return parse_tensors(path.read_bytes(), unchecked=unchecked)
+
+
+def parse_tensors(data: bytes, *, unchecked: bool = False) -> tuple[dict[str, Tensor], Any]:
+    """Read the content of such a file."""
     try:
-        with safe_open(path, "pt") as file:
-            header = json.loads((file.metadata() or {}).get(KEY, "{}"))
-            tensors = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise
-    except (SafetensorError, OSError, ValueError) as error:
+        tensors = load(data)
+        length = int.from_bytes(data[:8], "little")
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        header = json.loads(metadata.get(KEY, "{}"))
+        given, old = header.pop("digest", None), header.pop("sha256", None)
+    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise Damaged(str(error).splitlines()[0]) from error
-    # Files of others have no checksum; they are held to the shapes of the network only.
-    if header.pop("sha256", None) not in (None, _checksum(tensors)):
-        raise Damaged("its contents do not match its checksum")
+    if given is None and old is None and not unchecked:
+        raise Damaged("it has no digest")
+    # Earlier versions wrote a digest of the tensors alone.
+    if given not in (None, _digest(tensors, header)) or old not in (None, _digest(tensors)):
+        raise Damaged("its contents do not match its digest")
     return tensors, header
 
 
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
+def check_finite(tensors: Mapping[str, Tensor]) -> None:
+    """Refuse NaN and infinite numbers."""
+    for name, value in tensors.items():
+        if value.is_floating_point() and not bool(value.isfinite().all()):
+            raise Damaged(f"{name} holds NaN or infinite numbers")
+
+
+def _digest(tensors: Mapping[str, Tensor], about: dict[str, Any] | None = None) -> str:
     digest = hashlib.sha256()
+    if about is not None:
+        digest.update(json.dumps(json.loads(json.dumps(about)), sort_keys=True).encode())
     for name in sorted(tensors):
         value = tensors[name]
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        digest.update(value.numpy().tobytes())
+        digest.update(value.contiguous().numpy().tobytes())
     return digest.hexdigest()

@@ -82,6 +82,15 @@ class ModelSpec(Record):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
+        # A damaged or hostile configuration must not exhaust time and memory.
+        if self.members > 1000 or self.layers > 1000:
+            raise InputError(f"{self.members} members of {self.layers} layers: at most 1,000 each")
+        width = max(self.hidden, self.in_features, self.outputs)
+        if self.members * self.layers * self.hidden * width > 2**34:
+            raise InputError(
+                f"the network is too large: hidden={self.hidden}, layers={self.layers}, "
+                f"members={self.members}, in_features={self.in_features}"
+            )
         if not 0 <= self.dropout < 1 or (self.dropout and self.inputs != "standardize"):
             raise InputError(
                 f"dropout must be at least 0 and below 1, and needs inputs='standardize'; "

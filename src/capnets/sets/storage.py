@@ -1,13 +1,14 @@
-"""Sets on disk: a folder of .npy files, and sets.json which says what they are.
+"""Store sets in a folder of .npy files and a sets.json that describes them.
 
-The arrays of a save go beside those of an earlier one; sets.json changes from the old ones to the
-new ones in one step. So a reader never meets a mixture, and a save that fails leaves the earlier
-one as it was.
+New arrays are written beside those of an earlier save; sets.json then changes from the old to the
+new ones in one step. A reader never sees a mixture, and a save that fails leaves the earlier one
+as it was.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,16 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.files import write_json, writing
+from capnets.files.locks import lock_folder
 from capnets.sets.ragged import Array
 
 __all__ = ["ARRAYS", "read", "write"]
 
 ARRAYS = ("instances", "index", "offsets", "y", "classes", "ids", "weights")
 
-#: What is written; a reader refuses a higher number.
+#: Names of array files: the array and a token of the save.
+ARRAY_FILE = re.compile(r"([a-z]+)-[0-9a-f]{8}\.npy")
+#: Written format; a reader refuses a higher number.
 FORMAT = 2
 DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
@@ -34,14 +38,22 @@ def write(
     *,
     ready: dict[str, Path] | None = None,
 ) -> None:
-    """Write the arrays and remove those of an earlier save; or, on failure, the other way round.
+    """Write arrays and remove those of earlier saves; after a failure, the earlier save stays.
 
     `ready` names arrays that are .npy files in the folder already, too large to be written twice.
     """
+    with lock_folder(folder, busy=f"another process is saving sets to {folder}"):
+        _write(folder, arrays, feature_names, ready or {})
+
+
+def _write(
+    folder: Path,
+    arrays: dict[str, Array],
+    feature_names: tuple[str, ...] | None,
+    ready: dict[str, Path],
+) -> None:
     token = secrets.token_hex(4)
-    ready = ready or {}
     files = {name: f"{name}-{token}.npy" for name in (*arrays, *ready)}
-    useless, before = list(files.values()), _saved_files(folder)
     try:
         for name, values in arrays.items():
             with writing(folder / files[name]) as path, path.open("wb") as file:
@@ -50,14 +62,22 @@ def write(
             path.rename(folder / files[name])
         about = {"format": FORMAT, "arrays": files, "feature_names": feature_names}
         write_json(folder / "sets.json", about)
-        useless = before
     finally:
-        for name in useless:
-            (folder / name).unlink(missing_ok=True)
+        current = _saved_files(folder)
+        if current is not None:  # what killed saves left behind goes, too
+            _sweep(folder, keep=current)
+
+
+def _sweep(folder: Path, *, keep: set[str]) -> None:
+    """Remove the array files of other saves."""
+    for path in folder.glob("*.npy"):
+        array = ARRAY_FILE.fullmatch(path.name)
+        if array and array[1] in (*ARRAYS, "pool") and path.name not in keep:
+            path.unlink(missing_ok=True)
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The arrays, mapped into memory, and the names of the features."""
+    """Return the arrays, memory-mapped, and the feature names."""
     try:
         about = json.loads((folder / "sets.json").read_text())
         if about["format"] > FORMAT:
@@ -82,10 +102,12 @@ def _renamed(files: dict[str, str]) -> dict[str, str]:
     return {"instances" if name == "pool" else name: file for name, file in files.items()}
 
 
-def _saved_files(folder: Path) -> list[str]:
-    """The array files of an earlier save, if there was one that can be read."""
+def _saved_files(folder: Path) -> set[str] | None:
+    """Return the array files of the current save; None if it cannot be read."""
     try:
         about = json.loads((folder / "sets.json").read_text())
-        return [Path(name).name for name in about["arrays"].values()]
+        return {Path(name).name for name in about["arrays"].values()}
+    except FileNotFoundError:
+        return set()
     except DAMAGE:
-        return []
+        return None

@@ -1,8 +1,8 @@
-"""Checkpoints: all that training needs to go on with the same bits, in one file.
+"""Store the state of a training in one file, so that it resumes with the same bits.
 
-It holds the weights now, the best weights so far, the optimiser's memory and, for a rehearsal, the
-errors of the last epoch. Random numbers need no place in it: every epoch draws from generators that
-are made from the seed and the epoch's number.
+A checkpoint holds the current weights, the best weights so far, the state of the optimizer and, for
+replay, the losses of the last epoch. Random numbers are not stored: every epoch draws from
+generators that are made from the seed and the number of the epoch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMAT = 1
 
 @dataclass
 class Checkpoint:
-    """Where training stands after some epochs."""
+    """The state of a training after some epochs."""
 
     model: dict[str, Tensor]
     best: dict[str, Tensor]
@@ -46,10 +46,11 @@ class Checkpoint:
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """Read what `write` wrote; a damaged file is named."""
+        """Read a file that `write` wrote; the error about a damaged file names it."""
         try:
             tensors, header = read_tensors(path)
-            version, history, about = header["format"], header["history"], header["about"]
+            version, history, about = (header[key] for key in ("format", "history", "about"))
+            _check_types(version, history, about)
         except (Damaged, KeyError, OSError) as error:
             raise InputError(
                 f"{path} is damaged ({error}); remove it (for a run: --force) to start over"
@@ -72,3 +73,15 @@ class Checkpoint:
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def _check_types(version: Any, history: Any, about: Any) -> None:
+    """Refuse a header of another form; files of earlier versions have no digest of it."""
+    if not isinstance(version, int):
+        raise Damaged(f"format is {version!r}, not a whole number")
+    if not isinstance(about, dict) or not isinstance(about.get("recipe"), dict):
+        raise Damaged("about is not an object with a recipe")
+    if not isinstance(history, list) or not all(
+        isinstance(line, dict) and {"epoch", "valid"} <= line.keys() for line in history
+    ):
+        raise Damaged("history is not a list of epochs")

@@ -70,7 +70,7 @@ def predict(model: SetModel, g: Graph, x: Rows) -> Edge:
     """The predictions of whole sets from what `read` gives, in the unit of the network."""
     raise InputError(
         f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
-        "write one and register it with `capnets.export.networks.prediction.register`"
+        "write one and register it with `capnets.export.networks.base.predict.register`"
     )
 
 
@@ -120,7 +120,7 @@ def advance(model: SetModel, g: Graph, x: Rows, state: Edge | None) -> tuple[Edg
     """Added values of the next instances of every set, and what to remember."""
     raise InputError(
         f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
-        "write one and register it with `capnets.export.networks.advance.register`"
+        "write one and register it with `capnets.export.networks.base.advance.register`"
     )
 
 
