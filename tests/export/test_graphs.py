@@ -13,6 +13,7 @@ from capnets.export.layers import layer
 from capnets.export.onnx import PORTS, SMALLEST, fingerprint, graphs
 from capnets.export.session import no_memory
 from capnets.models import MODELS, build
+from capnets.models.base import SteppingModel
 from capnets.models.capacity import ACTIVATIONS, CapacityNetwork
 from capnets.models.ensemble import Ensemble
 from capnets.models.sorted import SortedNetwork
@@ -269,7 +270,9 @@ def test_graphs_say_what_they_are(name):
         assert [i.name for i in proto.graph.input] == PORTS[kind][0]
         assert [o.name for o in proto.graph.output] == PORTS[kind][1]
         assert {p.key: p.value for p in proto.metadata_props} == {
-            "capnets.fingerprint": fingerprint(model)
+            "capnets.fingerprint": fingerprint(model),
+            "capnets.additive": str(model.additive).lower(),
+            "capnets.streams": str(isinstance(model, SteppingModel)).lower(),
         }
         for port in (*proto.graph.input, *proto.graph.output):
             dims = port.type.tensor_type.shape.dim
