@@ -1,4 +1,4 @@
-"""Using a network on sets: predictions, added values, their quality, and sensitivity to order."""
+"""Apply a network to sets: predictions, added values, metrics, order sensitivity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["added_values", "evaluate", "order_sensitivity", "predict"]
 
 @torch.no_grad()
 def predict(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
-    """One prediction per set; a row of them where the network has several outputs."""
+    """Return one prediction per set, or a row per set for a network with several outputs."""
     out = np.empty((len(sets), model.outputs), dtype=np.float32)
     for batch in _read(model, sets, batch_size):
         out[batch.set_index] = _array(model(batch.x, batch.mask))
@@ -32,7 +32,7 @@ def predict(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
 
 @torch.no_grad()
 def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
-    """What each instance adds to those before it, set after set, as `sets.index` lists them."""
+    """Return the added value of every instance, in the order of `sets.index`."""
     out = np.empty((len(sets.index), model.outputs), dtype=np.float32)
     for batch in _read(model, sets, batch_size):
         values = model.added_values(batch.x, batch.mask)
@@ -41,16 +41,20 @@ def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Arra
 
 
 def evaluate(model: SetModel, sets: Sets, *, expected: Any = None) -> dict[str, float]:
-    """Quality on labelled sets.
+    """Return the metrics of a network on labelled sets.
 
     Parameters
     ----------
+    model
+        A trained network.
+    sets
+        Sets with labels.
     expected
-        The expected added values, where a task knows them. Then their error is measured too, and
-        how many labels, whole numbers there, are predicted rightly.
+        The expected added values of a set task. Then the accuracy and the error of the added
+        values are returned too.
     """
     if sets.y is None:
-        raise InputError("these sets have no labels to compare with")
+        raise InputError("the sets have no labels to compare predictions with")
     prediction = predict(model, sets)
     result = metrics.regression(sets.y, prediction)
     if expected is not None:
@@ -63,20 +67,19 @@ def evaluate(model: SetModel, sets: Sets, *, expected: Any = None) -> dict[str, 
 def order_sensitivity(
     model: SetModel, sets: Sets, *, orders: int = 5, seed: int = 0
 ) -> dict[str, Any]:
-    """How much the order of the instances matters.
+    """Measure how much predictions depend on the order of the instances.
 
     Returns
     -------
     sensitivity
-        `mse`: the error under each random order; `mean`, `median` and `deviation` of these;
-        `averaged`: the error of the mean prediction over the orders;
-        `spread`: the standard deviation over orders of the prediction of one set, averaged over
-        sets.
+        `mse`: the error in each random order; `mean`, `median` and `deviation` of these errors;
+        `averaged`: the error of the mean prediction over orders; `spread`: the standard deviation
+        of a prediction over orders, averaged over sets.
     """
     if orders < 2:
-        raise InputError(f"at least 2 orders are needed to compare, not {orders}")
+        raise InputError(f"orders must be at least 2, not {orders}")
     if sets.y is None:
-        raise InputError("these sets have no labels to compare with")
+        raise InputError("the sets have no labels to compare predictions with")
     generator = torch.Generator().manual_seed(seed)
     every = np.stack([predict(model, sets.shuffled(generator)) for _ in range(orders)])
     errors = [metrics.mse(sets.y, p) for p in every]
@@ -95,7 +98,7 @@ def _read(model: SetModel, sets: Sets, size: int) -> Iterator[Batch]:
         raise InputError(f"batch_size must be at least 1, not {size}")
     model.eval()
     for batch in Batches(sets).epoch(size=size, bucket=True):
-        if not math.isfinite(batch.x.sum()):  # rarely: a sum is a quick first look
+        if not math.isfinite(batch.x.sum()):  # a sum is a quick first check
             sets.check_finite()
         batch = batch.to(model.unit.device)
         yield replace(batch, x=batch.x.to(model.unit.dtype))

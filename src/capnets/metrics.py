@@ -1,4 +1,4 @@
-"""Measures of quality: arrays in, a number out."""
+"""Metrics: arrays in, a number out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["accuracy", "added_value_error", "mae", "mse", "r2", "regression", "r
 
 
 def mse(y: Any, prediction: Any) -> float:
-    """Mean squared error.
+    """Return the mean squared error.
 
     >>> mse([1, 2], [1, 4])
     2.0
@@ -22,19 +22,19 @@ def mse(y: Any, prediction: Any) -> float:
 
 
 def rmse(y: Any, prediction: Any) -> float:
-    """Root of the mean squared error."""
+    """Return the root of the mean squared error."""
     return math.sqrt(mse(y, prediction))
 
 
 def mae(y: Any, prediction: Any) -> float:
-    """Mean absolute error."""
+    """Return the mean absolute error."""
     return float(np.mean(np.abs(_difference(y, prediction))))
 
 
 def r2(y: Any, prediction: Any) -> float:
-    """Share of the labels' variance (of all outputs together) that is explained.
+    """Return the explained share of the variance of the labels, over all outputs together.
 
-    Where labels do not vary it is 1 for exact predictions and 0 for others, as in scikit-learn.
+    For constant labels it is 1 if predictions are exact and 0 otherwise, as in scikit-learn.
     """
     error = mse(y, prediction)
     variance = float(np.var(np.asarray(y, dtype=np.float64), axis=0).mean())
@@ -42,7 +42,7 @@ def r2(y: Any, prediction: Any) -> float:
 
 
 def accuracy(y: Any, prediction: Any) -> float:
-    """Share of predictions that round to the label, as the paper counts it.
+    """Return the share of predictions that round to the label, as in the paper.
 
     >>> accuracy([3, 5], [3.4, 5.6])
     0.5
@@ -51,20 +51,20 @@ def accuracy(y: Any, prediction: Any) -> float:
 
 
 def added_value_error(expected: Any, values: Any) -> float:
-    """Mean absolute distance of added values from the expected ones."""
+    """Return the mean absolute error of added values."""
     return mae(expected, values)
 
 
 def regression(y: Any, prediction: Any) -> dict[str, float]:
-    """Measures of amounts in any unit, by name; `accuracy` needs whole numbers."""
+    """Return all metrics of a regression by name."""
     return {f.__name__: f(y, prediction) for f in (mse, rmse, mae, r2)}
 
 
 def _difference(y: Any, prediction: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     a, b = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)
     if a.shape != b.shape:
-        raise InputError(f"labels have shape {a.shape}, predictions {b.shape}; they must be alike")
+        raise InputError(f"labels have shape {a.shape}, but predictions have shape {b.shape}")
     if not a.size:
-        raise InputError("zero sets: nothing to measure")
+        raise InputError("there are no sets to measure")
     difference: np.ndarray[Any, np.dtype[np.float64]] = a - b
     return difference

@@ -258,19 +258,19 @@ class TestRecord:
     @pytest.mark.parametrize("value", [np.nan, np.inf, "1", None])
     def test_no_number(self, value):
         for kind in (Sparse, Consistent, UpperBound):
-            with pytest.raises(InputError, match="the weight of a prior must be a number, not"):
+            with pytest.raises(InputError, match="the weight of a prior must be a finite number, not"):
                 kind(weight=value)
-        with pytest.raises(InputError, match="the bound of a prior must be a number, not"):
+        with pytest.raises(InputError, match="the bound of a prior must be a finite number, not"):
             LowerBound(bound=value)
 
     @pytest.mark.parametrize(
         ("priors", "words"),
         [
-            (Consistent(), r"priors are a list, such as \[Consistent\(\)\], not Consistent\("),
-            ("consistent", "priors are a list"),
-            (None, "priors are a list"),
-            (["consistent"], "'consistent' is no prior: give an object such as"),
-            ([Consistent], "is no prior"),
+            (Consistent(), r"priors must be a list, such as \[Consistent\(\)\], not Consistent\("),
+            ("consistent", "priors must be a list"),
+            (None, "priors must be a list"),
+            (["consistent"], "'consistent' is not a prior: pass an object such as"),
+            ([Consistent], "is not a prior"),
         ],
     )
     def test_no_list_of_priors(self, make, priors, words):

@@ -1,1 +1,1 @@
-"""Training: a recipe, one plain loop, knowledge about added values, and checkpoints."""
+"""Training: recipes, losses, priors, callbacks and checkpoints."""

@@ -15,11 +15,11 @@ BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
 class AdamW(torch.optim.Optimizer):
-    """The steps of `torch.optim.AdamW`, for all parameters at once.
+    """AdamW that updates all parameters at once.
 
-    torch goes from parameter to parameter; with networks of this size, that takes longer than what
-    is computed. Here they are one vector for the time of a step. What is remembered has the names
-    and shapes that torch gives it, so either goes on from what the other one saved.
+    `torch.optim.AdamW` updates one parameter after another, which for small networks costs more
+    than the arithmetic. Here all parameters form one vector during a step. The state has the names
+    and shapes of torch's optimizer, so each can load what the other saved.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class AdamW(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step; parameters without a gradient stay where they are."""
+        """Update all parameters that have a gradient."""
         moving = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
         if len(moving) != len(self._parameters) or any(map(is_not, moving, self._parameters)):
             self._parameters, self._joined = moving, [*self._join()]
@@ -48,7 +48,7 @@ class AdamW(torch.optim.Optimizer):
             joined.step()
 
     def _join(self) -> Iterator[_Joined]:
-        """Those that make the same step: of one group, type and device, and seen equally often."""
+        """Group parameters that make the same step: same group, type, device and step count."""
         for group in self.param_groups:
             alike: dict[tuple[Any, ...], list[Tensor]] = {}
             for p in group["params"]:
@@ -59,7 +59,7 @@ class AdamW(torch.optim.Optimizer):
                 yield _Joined(parameters, self.state, group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients."""
+        """Remove all gradients."""
         if not set_to_none:
             super().zero_grad(set_to_none=False)
         for group in self.param_groups if set_to_none else ():
@@ -67,13 +67,13 @@ class AdamW(torch.optim.Optimizer):
                 p.grad = None
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what was remembered elsewhere."""
+        """Load a state saved by this class or by `torch.optim.AdamW`."""
         super().load_state_dict(state_dict)
         self._parameters = []
 
 
 class _Joined:
-    """Parameters as one vector, and so their gradients and what is remembered of them."""
+    """Parameters, their gradients and their state, each as one vector."""
 
     def __init__(
         self, parameters: list[Tensor], state: dict[Tensor, Any], group: dict[str, Any]
@@ -92,13 +92,13 @@ class _Joined:
                 state[p][name] = view
 
     def step(self) -> None:
-        """Gather, step, and give back."""
+        """Copy into vectors, update, and copy back."""
         torch._foreach_copy_(self.weights, self.parameters)
         torch._foreach_copy_(
             self.gradients, [p.grad for p in self.parameters if p.grad is not None]
         )
         self.seen += 1
-        torch._fused_adamw_(  # what torch's own does, for one parameter
+        torch._fused_adamw_(  # the kernel of torch, for one parameter
             [self.weight],
             [self.gradient],
             [self.mean],
@@ -117,7 +117,7 @@ class _Joined:
 
 
 def _vector(parameters: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-    """Zeros for all parameters, and the same memory in their shapes."""
+    """Return a vector of zeros for all parameters, and views of it in their shapes."""
     sizes = [p.numel() for p in parameters]
     vector = parameters[0].new_zeros(sum(sizes))
     parts = zip(torch.split(vector, sizes), parameters, strict=True)

@@ -1,6 +1,6 @@
-"""Where training begins: start weights, the features' scale, the mean label.
+"""Initialise a network: weights, the scale of features, the mean label.
 
-All of it is the recipe's business and ends up in the network; the data are never changed.
+The recipe chooses what is done. The result is saved in the network; the data are not changed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,11 @@ def begin(model: SetModel, data: Batches, recipe: Recipe, loss: Loss, *, seed: i
 
 @torch.no_grad()
 def draw_weights(model: SetModel, generator: torch.Generator) -> None:
-    """Start weights under which the signal keeps its size from the first layer to the last.
+    """Draw weights that preserve the scale of the signal through all layers.
 
-    torch's own start values shrink it to a third in every layer with ReLU; behind an encoder, a
-    cell and a decoder almost nothing of the instance is left, and the first thousands of steps go
-    into finding it.
-    Layers before a ReLU follow He et al. (2015); cells know their own.
+    With torch's defaults it shrinks to a third in every layer with ReLU. Behind an encoder, a cell
+    and a decoder little of an instance is left, and the first thousands of steps recover it.
+    Layers before a ReLU follow He et al. (2015); cells define their own initialisation.
     """
     for module in model.modules():
         if isinstance(module, nn.Sequential):
@@ -64,7 +63,7 @@ def draw_weights(model: SetModel, generator: torch.Generator) -> None:
 
 
 def _moments(data: Batches, *, rows: int = 65536) -> tuple[Tensor, Tensor]:
-    """Mean and deviation of the features of all instances in sets, a stretch at a time."""
+    """Return the mean and standard deviation of the features of all instances in sets."""
     used = np.unique(data.index.numpy())
     total = torch.zeros(data.instances.shape[1], dtype=torch.float64)
     squares = torch.zeros_like(total)

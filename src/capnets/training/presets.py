@@ -1,9 +1,8 @@
-"""Networks and recipes by the amount of data: what to use when nobody says otherwise.
+"""Default networks and recipes by the amount of data.
 
-Few sets need their own care; what works, and how it was found, is in EXPERIMENTS.md: a small
-network, the mean of several networks over several orders, and, where there are fewer than two sets
-per feature, half of the features blanked at random in training. Tens of sets need more epochs, a
-thousand bear a larger network.
+Few sets call for a small network, an ensemble averaged over several orders, and dropout of half of
+the features if there are fewer than two sets per feature. Tens of sets need more epochs; a thousand
+allow a larger network. EXPERIMENTS.md tells how the presets were found.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from capnets.records import Record
 
 __all__ = ["BLANKED", "FEW_SETS", "PRESETS", "SOME_SETS", "VERY_FEW_SETS", "Preset", "preset_for"]
 
-#: Below each of these numbers of sets another preset begins: tiny, small, medium; then large.
+#: Upper bounds on the number of sets for the presets tiny, small and medium; large above.
 VERY_FEW_SETS, FEW_SETS, SOME_SETS = 100, 1000, 5000
-#: The share of features blanked in training where sets are few, and fewer than two per feature.
+#: Dropout of features where sets are few, and fewer than two per feature.
 BLANKED = 0.5
 
 
 @dataclass(frozen=True)
 class Preset(Record):
-    """A network and how it is trained and used.
+    """A network, its recipe, and how it predicts.
 
     Parameters
     ----------
@@ -31,7 +30,7 @@ class Preset(Record):
     hidden, layers, dropout, members
         As in `ModelSpec`.
     orders
-        Random orders that predictions are averaged over; 1 reads instances as they come.
+        Number of random orders that predictions are averaged over; 1 uses the order given.
     """
 
     recipe: str
@@ -51,7 +50,7 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset_for(sets: int, features: int) -> Preset:
-    """The preset for so many training sets whose instances have so many features.
+    """Return the preset for a number of training sets and of features per instance.
 
     >>> preset_for(92, 166).dropout, preset_for(188, 44).dropout
     (0.5, 0.0)

@@ -1,10 +1,10 @@
-"""Priors: what is known about added values beforehand, as a penalty in training.
+"""Priors: knowledge about added values, as penalties in training.
 
-Only a network that emits added values can be told such a thing cheaply. A prior of your own is any
-object with `penalty(model, batch, values)` and `to_dict()`; give it to `fit`.
+Added values are outputs of the network, so such penalties are cheap. Any object with
+`penalty(model, batch, values)` and `to_dict()` is a prior that `fit` accepts.
 
-The loss counts in units of the network (`model.unit`), and so do the penalties here: a weight means
-the same whatever the unit of the labels is. Bounds are in the unit of the labels.
+Losses and penalties count in units of the network (`model.unit`), so a weight means the same
+whatever the unit of the labels is. Bounds are in the unit of the labels.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = [
 
 @runtime_checkable
 class Prior(Protocol):
-    """Knowledge about added values."""
+    """Prior knowledge about added values."""
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
-        """A number to be added to the loss; `values` are those of the batch, 0 at padding."""
+        """Return a penalty to add to the loss; `values` are those of the batch, 0 at padding."""
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON object that names the prior as `kind`."""
+        """Return a JSON object that names the prior as `kind`."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,14 @@ class _Weighted(Record):
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, Real) or not math.isfinite(value):
-                raise InputError(f"the {field.name} of a prior must be a number, not {value!r}")
+                raise InputError(
+                    f"the {field.name} of a prior must be a finite number, not {value!r}"
+                )
         if self.weight < 0:
             raise InputError(f"the weight of a prior must not be negative, but is {self.weight}")
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON object that names the prior as `kind`."""
+        """Return a JSON object that names the prior as `kind`."""
         return {"kind": next(k for k, v in PRIORS.items() if v is type(self)), **super().to_dict()}
 
     def _mean(self, excess: AddedValues, batch: Batch) -> Tensor:
@@ -70,53 +72,53 @@ class _Weighted(Record):
 
 @dataclass(frozen=True)
 class UpperBound(_Weighted):
-    """No added value exceeds `bound`: the mean squared excess, in units, is penalised."""
+    """Penalise added values above `bound` by their mean squared excess, in units."""
 
     bound: float = 1.0
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
-        """The mean over instances, times the weight."""
+        """Return the mean over instances, times the weight."""
         excess = torch.relu((values - self.bound) / model.unit) ** 2
         return self._mean(excess if self.bound >= 0 else _real(excess, batch), batch)
 
 
 @dataclass(frozen=True)
 class LowerBound(_Weighted):
-    """No added value is below `bound`: the mean squared lack, in units, is penalised."""
+    """Penalise added values below `bound` by their mean squared shortfall, in units."""
 
     bound: float = 0.0
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
-        """The mean over instances, times the weight."""
+        """Return the mean over instances, times the weight."""
         lack = torch.relu((self.bound - values) / model.unit) ** 2
         return self._mean(_real(lack, batch), batch)
 
 
 @dataclass(frozen=True)
 class Sparse(_Weighted):
-    """Few instances add anything: the mean absolute value, in units, is penalised."""
+    """Penalise the mean absolute added value, in units, so that few instances add anything."""
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
-        """The mean over instances, times the weight."""
+        """Return the mean over instances, times the weight."""
         return self._mean((values / model.unit).abs(), batch)
 
 
 @dataclass(frozen=True)
 class Consistent(_Weighted):
-    r"""What two neighbours add together does not depend on which of them is read first.
+    r"""Penalise pairs of neighbours whose joint added value depends on their order.
 
     .. math:: v_i(C) + v_j(C \cup i) = v_j(C) + v_i(C \cup j)
 
-    If it holds everywhere, no order changes a prediction: the network is a set function. The sets
-    are read once more with neighbours exchanged, every other pair at once. Behind each pair the
-    same instances have been read both times; the mean squared difference of what they are worth,
-    in units of the network, is penalised. Training takes about twice as long.
+    If this holds for all pairs, predictions do not depend on the order. Every batch is read once
+    more with neighbours swapped, every other pair at once. The penalty is the mean squared
+    difference of the sums of added values after each pair, in units of the network. Training takes
+    about twice as long.
     """
 
     def penalty(self, model: SetModel, batch: Batch, values: AddedValues) -> Tensor:
-        """The mean over pairs, times the weight.
+        """Return the mean over pairs, times the weight.
 
-        Whether pairs begin with the first or the second instance is drawn at random.
+        A random draw decides if pairs begin with the first or the second instance.
         """
         here = torch.arange(values.shape[1], device=values.device)
         first = torch.randint(2, (), generator=generator(torch.device("cpu")))
@@ -125,7 +127,7 @@ class Consistent(_Weighted):
             return values.new_zeros(())
         order = here.clone()
         order[ends], order[ends - 1] = ends - 1, ends
-        if batch.mask is not None:  # an instance without a neighbour stays where it is
+        if batch.mask is not None:  # an instance without a neighbour keeps its place
             order = torch.where(batch.mask[:, torch.maximum(here, order)], order, here)
         x = batch.reorder(order).x.to(values.dtype)
         exchanged = model.added_values(x, batch.mask)
@@ -150,19 +152,19 @@ PRIORS: dict[str, type[_Weighted]] = {
 
 
 def check_priors(priors: Sequence[Prior]) -> None:
-    """Refuse what is not a list of priors."""
+    """Raise if something is not a sequence of priors."""
     if isinstance(priors, str | Prior) or not isinstance(priors, Sequence):
-        raise InputError(f"priors are a list, such as [Consistent()], not {priors!r}")
+        raise InputError(f"priors must be a list, such as [Consistent()], not {priors!r}")
     for prior in priors:
         if isinstance(prior, type) or not isinstance(prior, Prior):
             raise InputError(
-                f"{prior!r} is no prior: give an object such as Consistent(), or one of your own "
-                "with `penalty` and `to_dict`"
+                f"{prior!r} is not a prior: pass an object such as Consistent(), or your own with "
+                "`penalty` and `to_dict`"
             )
 
 
 def prior_from_dict(values: dict[str, Any]) -> Prior:
-    """Read what a prior's `to_dict` gave.
+    """Return the prior that `to_dict` described.
 
     >>> prior_from_dict({"kind": "upper-bound", "bound": 1.0})
     UpperBound(weight=1.0, bound=1.0)
