@@ -63,7 +63,9 @@ def test_all_of_them_follow_the_unit():
 
 
 def test_refused():
-    with pytest.raises(InputError, match=r"labels have shape \(3,\), but predictions have shape \(3, 1\)"):
+    with pytest.raises(
+        InputError, match=r"labels have shape \(3,\), but predictions have shape \(3, 1\)"
+    ):
         metrics.mse(np.ones(3), np.ones((3, 1)))
     with pytest.raises(InputError, match="there are no sets to measure"):
         metrics.regression([], [])

@@ -258,7 +258,9 @@ class TestRecord:
     @pytest.mark.parametrize("value", [np.nan, np.inf, "1", None])
     def test_no_number(self, value):
         for kind in (Sparse, Consistent, UpperBound):
-            with pytest.raises(InputError, match="the weight of a prior must be a finite number, not"):
+            with pytest.raises(
+                InputError, match="the weight of a prior must be a finite number, not"
+            ):
                 kind(weight=value)
         with pytest.raises(InputError, match="the bound of a prior must be a finite number, not"):
             LowerBound(bound=value)

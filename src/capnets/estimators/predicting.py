@@ -22,6 +22,7 @@ from capnets.estimators.inputs import read
 from capnets.files import writing
 from capnets.ingest import read_table
 from capnets.learn.averaging import mean_added_values
+from capnets.progress import Progress
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
 from capnets.sets.ragged import owners_of
@@ -30,8 +31,6 @@ __all__ = ["predict_table"]
 
 #: Instances that are in memory at once.
 INSTANCES = 200_000
-
-Progress = Callable[[int, int], None]
 
 
 def predict_table(

@@ -7,7 +7,6 @@ row, its place and the index of the finished sets stay in memory: at most about 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from capnets.ingest.npz import npz_classes, read_npz
 from capnets.ingest.set_columns import Owners, PerSet
 from capnets.ingest.sources import FORMATS, Source, open_source
 from capnets.ingest.summary import Summary, summarize
+from capnets.progress import Progress
 from capnets.sets import Array, Sets, offsets_of
 
 __all__ = ["SUFFIXES", "Table", "names_classes", "read_table"]
@@ -29,7 +29,6 @@ __all__ = ["SUFFIXES", "Table", "names_classes", "read_table"]
 #: Suffixes of the files that can be read.
 SUFFIXES = (*FORMATS, ".npz")
 
-Progress = Callable[[int, int | None], None]
 """Called with the number of rows read and, if known, the total."""
 
 

@@ -53,13 +53,12 @@ LARGER = 10
 BLOCKS = 100
 
 MEASURES = ("mse", "mae", "accuracy", "added_value_error")
-Progress = Callable[[int], None]
 
 # Training draws from torch's own generator and shares it with all threads of a process.
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def run_job(job: Job, *, runs: Path, progress: Progress | None = None) -> Record:
+def run_job(job: Job, *, runs: Path, progress: Callable[[int], None] | None = None) -> Record:
     """Do what a job asks for.
 
     Parameters
@@ -135,7 +134,7 @@ def made(job: Job) -> dict[str, Any]:
 
 
 def _run(
-    job: TrainingJob, runs: Path, progress: Progress | None
+    job: TrainingJob, runs: Path, progress: Callable[[int], None] | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     task = _task(job)
     if job.model == RIDGE:

@@ -16,12 +16,13 @@ from capnets.files.locks import lock_folder
 from capnets.learn import Options, Problem, make_plan, train
 from capnets.learn.folds import make_folds
 from capnets.learn.problem import TEST_SHARE
+from capnets.progress import Progress
 from capnets.runs import Run
 from capnets.sets.fingerprint import fingerprint
 from capnets.tune.page import write_page
 from capnets.tune.space import Space
 from capnets.tune.study import About, check_same, digest, open_study, watching_storage
-from capnets.tune.trials import Job, Progress, Shared, do_trials
+from capnets.tune.trials import Job, Shared, do_trials
 
 if TYPE_CHECKING:
     import optuna

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields, replace
@@ -16,6 +15,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.learn import Options, Problem, make_plan
 from capnets.learn.folds import Parts, cross_validate
+from capnets.progress import Progress
 from capnets.sets import Sets
 from capnets.tune.space import Space
 from capnets.tune.study import About, complete, open_study, watching_storage
@@ -29,8 +29,6 @@ __all__ = ["Job", "Shared", "do_trials"]
 FAILURES = 5
 #: Seconds between two looks at the progress of other processes.
 LOOK = 1.0
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
