@@ -13,6 +13,7 @@ libraries.
 
 from capnets.explain.diagnostics import diagnose, leave_one_out
 from capnets.explain.explanation import Explanation
+from capnets.explain.global_explanation import GlobalExplanation, explain_global
 from capnets.explain.interaction import Interactions, interactions
 from capnets.explain.methods import explain
 from capnets.explain.selection import Selection, select
@@ -22,12 +23,14 @@ from capnets.sets.orders import Orders
 
 __all__ = [
     "Explanation",
+    "GlobalExplanation",
     "Interactions",
     "Orders",
     "Selection",
     "StreamSelection",
     "diagnose",
     "explain",
+    "explain_global",
     "interactions",
     "leave_one_out",
     "select",

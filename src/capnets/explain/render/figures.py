@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "class_matrix", "curves", "plot", "strip", "waterfall"]
+__all__ = ["KINDS", "class_matrix", "curves", "new_figure", "plain", "plot", "strip", "waterfall"]
 
 RAISES, LOWERS, INK = "#0072B2", "#D55E00", "#333333"  # Okabe-Ito: colour-blind safe
 
@@ -44,7 +44,7 @@ def waterfall(
     """Draw one bar per instance, from the baseline to the prediction."""
     shown, looks = rows_of(explanation, k), checked(instances, explanation)
     start = explanation.span(k).start
-    figure, axes = _figure(5.0, 0.8 + 0.28 * len(shown.rows), ax=ax)
+    figure, axes = new_figure(5.0, 0.8 + 0.28 * len(shown.rows), ax=ax)
     places = np.arange(len(shown.rows))
     axes.barh(
         places, [r.value for r in shown.rows], left=[r.start for r in shown.rows], height=0.7,
@@ -79,7 +79,7 @@ def strip(
         raise InputError("a strip needs images: instances=Images(pixels)")
     start = explanation.span(k).start
     many = len(shown.rows)
-    figure, axes = _figure(0.62 * many + 0.6, 2.3, ax=ax)
+    figure, axes = new_figure(0.62 * many + 0.6, 2.3, ax=ax)
     places = np.arange(many)
     axes.bar(
         places, [r.value for r in shown.rows], width=0.7, color=_colours(shown),
@@ -108,7 +108,7 @@ def class_matrix(matrix: Array, *, names: Any = None, label: str = "interaction"
     many = len(matrix)
     colours = LinearSegmentedColormap.from_list("interaction", [LOWERS, "#FFFFFF", RAISES])
     largest = float(np.nanmax(np.abs(matrix))) or 1.0
-    figure, axes = _figure(0.42 * many + 1.4, 0.42 * many + 0.6, layout="compressed")
+    figure, axes = new_figure(0.42 * many + 1.4, 0.42 * many + 0.6, layout="compressed")
     image = axes.imshow(matrix, cmap=colours, vmin=-largest, vmax=largest)
     for (i, j), value in np.ndenumerate(matrix):
         if np.isfinite(value):
@@ -124,7 +124,7 @@ def class_matrix(matrix: Array, *, names: Any = None, label: str = "interaction"
 
 def curves(found: Mapping[str, RemovalCurve], *, insert: bool = False) -> Figure:
     """Draw the deletion or insertion curves of several methods."""
-    figure, axes = _figure(4.6, 3.2)
+    figure, axes = new_figure(4.6, 3.2)
     styles = ["-", "--", "-.", ":"]
     palette = [RAISES, LOWERS, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK]
     for n, (name, one) in enumerate(found.items()):
@@ -150,9 +150,10 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _figure(
+def new_figure(
     width: float, height: float, *, layout: Any = "constrained", ax: Axes | None = None
 ) -> tuple[Figure, Axes]:
+    """Return a new figure and its axes, or the given axes and their figure."""
     from matplotlib.figure import Figure
 
     if ax is None:

@@ -1,0 +1,75 @@
+"""Render a global explanation as one self-contained HTML file without scripts."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import TYPE_CHECKING, Any
+
+from capnets.explain.render.rows import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from capnets.explain.global_explanation import GlobalExplanation
+
+__all__ = ["global_page"]
+
+#: Number of features with a dependence plot.
+DEPENDENCE = 4
+#: Number of rows of a table.
+ROWS = 20
+
+
+def global_page(found: GlobalExplanation, *, title: str = "", source: str = "") -> str:
+    """Return a page with values per category, per feature, and the extremes."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from capnets.explain.render.global_figures import beeswarm, categories, dependence
+
+    environment = Environment(
+        loader=PackageLoader("capnets.explain.render", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    figures = [("Values by feature", beeswarm(found))]
+    figures += [
+        (f"Value against {found.columns[k]}", dependence(found, k))
+        for k in found.strongest(DEPENDENCE)
+    ]
+    tables = [
+        ("Features by rank correlation", _table(found.by_feature().head(ROWS))),
+        ("Highest and lowest values", _table(found.extremes(), index=False)),
+    ]
+    if found.categories is not None:
+        figures.insert(0, ("Values by category", categories(found)))
+        tables.insert(0, ("Categories", _table(found.by_category().head(ROWS))))
+    output = found.explanation.output
+    return environment.get_template("global.html.j2").render(
+        title=title or (f"What adds to {output}" if output else "What adds how much"),
+        source=source or found.explanation.source,
+        meaning=found.explanation.meaning,
+        sets=len(found.explanation),
+        instances=len(found.values),
+        figures=[(name, _png(figure)) for name, figure in figures],
+        tables=tables,
+    )
+
+
+def _table(frame: Any, *, index: bool = True) -> dict[str, Any]:
+    if index:
+        frame = frame.reset_index()
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
+    return {"head": [str(name) for name in frame.columns], "rows": rows}
+
+
+def _cell(value: Any) -> str:
+    return number(float(value)) if isinstance(value, float) else str(value)
+
+
+def _png(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
