@@ -1,4 +1,4 @@
-"""Saying that something will not fit before the machine says it; keeping what was freed."""
+"""Check memory before allocating; keep freed memory during training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from capnets.errors import InputError
 
 __all__ = ["check_memory", "free_memory", "keep_freed"]
 
-#: Below this nobody asks the system: the question would cost more than small things are worth.
+#: Smaller amounts are not checked: the check would cost more than it is worth.
 SMALL = 2**28
 
 #: Of glibc's malloc.h: from how many bytes on memory is given back, and has pages of its own.
@@ -17,7 +17,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 
 
 def check_memory(needed: float, *, what: str, advice: str) -> None:
-    """Refuse what needs more bytes than are free.
+    """Raise an error if more bytes are needed than are free.
 
     >>> check_memory(1e18, what="a batch of that size", advice="make it smaller")
     Traceback (most recent call last):
@@ -32,7 +32,7 @@ def check_memory(needed: float, *, what: str, advice: str) -> None:
 
 
 def free_memory() -> float:
-    """Bytes that a process may still take without anything being swapped out or killed."""
+    """Return the bytes that a process can allocate without swapping."""
     try:
         with open("/proc/meminfo") as file:
             fields = dict(line.split(":") for line in file)
@@ -46,12 +46,11 @@ def free_memory() -> float:
 
 
 def keep_freed() -> None:
-    """Let this process keep memory that was freed instead of giving it back to the system.
+    """Keep freed memory in this process instead of returning it to the system.
 
-    Every step of a training frees what the next one needs again, and glibc gives large pieces back
-    at once; to get them again, page by page, took a fifth of the time of a step that reads
-    pictures. For processes whose work is training: others may want the memory. Elsewhere than with
-    glibc nothing changes.
+    Every training step frees memory that the next one needs again, and glibc returns large blocks
+    at once. Getting them back page by page took a fifth of the time of a step on images. Use it in
+    processes that train; others may need the memory. It has no effect without glibc.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,4 +1,4 @@
-"""Recorded choices: frozen dataclasses that go to JSON and back; an unknown key is an error."""
+"""Frozen dataclasses that round-trip through JSON; an unknown key is an error."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Record(Base):
     """A mixin for dataclasses whose fields are JSON values (tuples become lists and back)."""
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON object."""
+        """Return a JSON object."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Read what `to_dict` gave."""
+        """Make a record from the output of `to_dict`."""
         known = [f.name for f in fields(cls)]
         for key in values:
             if key not in known:

@@ -1,4 +1,4 @@
-"""A run is a folder: what was trained, how, and what came of it.
+"""Store a trained network, its configuration and its results as a run folder.
 
     config.json          network, recipe, seed, data, versions; written first
     weights.safetensors  the best weights; written when training ended
@@ -75,7 +75,7 @@ class RunConfig(Record):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunConfig:
-        """Read what `to_dict` gave; refuse what a newer version wrote."""
+        """Make a configuration from the output of `to_dict`; refuse newer formats."""
         if values.get("format", 0) > FORMAT:
             raise InputError(
                 f"a newer capnets wrote this (format {values['format']}; "
@@ -399,6 +399,6 @@ def load(folder: str | Path) -> Run:
 
 
 def versions() -> dict[str, str]:
-    """The versions that a run was made with."""
+    """Return the versions of Python and of the main libraries."""
     names = ("capnets", "torch", "numpy", "lightning-fabric", "scikit-learn")
     return {"python": platform.python_version(), **{n: version(n) for n in names}}

@@ -48,7 +48,7 @@ def _(module: PMA, g: Graph, x: Rows) -> Rows:
 
 
 def _learned(g: Graph, points: Tensor) -> Rows:
-    """Queries that are the same for every set: a batch of one set, which products broadcast."""
+    """Return learned queries as a batch of one set, which products broadcast."""
     return Rows(g.constant(points[0]), g.integers(1), g.integers(points.shape[1]))
 
 

@@ -1,4 +1,4 @@
-"""A model card: what a person and a program must know to use exported graphs."""
+"""Make the model card of an export, for people and programs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Card(Record):
     def of(
         cls, model: SetModel, graphs: dict[str, bytes], *, difference: float, run: Run | None
     ) -> Card:
-        """The card of a network and its graphs."""
+        """Make the card of a network and its graphs."""
         data = run.config.data if run else {}
         schema = Schema.from_dict(data["schema"]) if data.get("schema") else None
         targets = list(schema.columns.target) if schema else []
@@ -148,7 +148,7 @@ def _state(model: SetModel) -> dict[str, Any] | None:
 
 
 def _made(data: dict[str, Any]) -> str | None:
-    """What the features of an instance are, in words, where the data are those of a task."""
+    """Describe the features of an instance of a set task."""
     task = data.get("task") or {}
     if not {"source", "embedding"} <= set(task):
         return None

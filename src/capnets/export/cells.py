@@ -94,7 +94,7 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
 
 @singledispatch
 def step(module: Cell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
-    """The same for one instance per set: e, z and both states are sets x their features.
+    """Add one step of a cell: e, z and both states are sets x their features.
 
     A cell has a function of its own here where that spares operators: each costs a microsecond.
     """
@@ -128,7 +128,7 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
 
 @singledispatch
 def state_type(module: Cell) -> type[np.generic]:
-    """The type of the numbers that a cell remembers between two calls."""
+    """Return the type of the numbers in the state of a cell."""
     return np.float32
 
 
@@ -169,7 +169,7 @@ def _recurrent(
 
 
 def _torch_weights(module: nn.RNNBase, *, gates: list[int]) -> list[Tensor]:
-    """The weights of a torch module, with gates in the order that ONNX wants."""
+    """Return the weights of a torch module, with gates in ONNX order."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     cut = [getattr(module, name).chunk(len(gates)) for name in names]
     return [torch.cat([parts[i] for i in gates]) for parts in cut]

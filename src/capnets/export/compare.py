@@ -1,4 +1,4 @@
-"""Does a graph compute what its network computes? Run both, on sets of sizes it never saw."""
+"""Compare graphs with their network on sets of several sizes."""
 
 from __future__ import annotations
 

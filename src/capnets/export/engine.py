@@ -1,4 +1,4 @@
-"""Networks in ONNX Runtime: the same answers as torch, with less overhead."""
+"""Run networks in ONNX Runtime: the results of torch with less overhead."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Engine:
         )
 
     def session(self, name: str) -> Any:
-        """The ONNX Runtime session of a graph, opened when it is first needed."""
+        """Return the ONNX Runtime session of a graph, opened on first use."""
         if name not in self._sessions:
             session = open_graph(self._graphs[name], name=name, threads=self._threads)
             if self._sessions and _about(session).get("capnets.fingerprint") != self.fingerprint:
@@ -111,15 +111,15 @@ class Engine:
         return self._sessions[name]
 
     def predict(self, sets: Sets | Sequence[Any], *, orders: int | None = None) -> Array:
-        """One prediction per set; a row of them where the network has several outputs.
+        """Predict every set; one row per set if the network has several outputs.
 
         Parameters
         ----------
         sets
             Sets, or a list with one array (instances x features) per set.
         orders
-            The mean over so many random orders, as estimators predict (the card says over how
-            many); None, and 1, read instances as they stand.
+            Average over this many random orders, as estimators do (the card has the number);
+            None and 1 keep the given order.
         """
         sets = self._check(sets)
         if orders is not None:
@@ -131,9 +131,9 @@ class Engine:
         return out[:, 0] if self.outputs == 1 else out
 
     def added_values(self, sets: Sets | Sequence[Any], *, orders: int | None = None) -> Array:
-        """What each instance adds to those before it, set after set, as `sets.index` lists them.
+        """Compute the added value of every instance, in the order of `sets.index`.
 
-        With a number of orders: their mean over so many random ones.
+        With `orders`: the mean over this many random orders.
         """
         sets = self._check(sets)
         if orders is not None:
@@ -149,7 +149,7 @@ class Engine:
         check_shape(shape, self.feature_shape, smallest=self.smallest)
 
     def _answers(self, name: str, sets: Sets) -> Iterator[tuple[Array, Array, Array]]:
-        """Numbers of sets, their predictions and their added values (if the graph gives them)."""
+        """Yield set numbers, predictions and added values (if the graph has them)."""
         source = Batches(sets)
         for chosen in cut_by_size(sets.sizes, ROWS):
             if self.streams and sets.sizes[chosen[0]] > ROWS:
@@ -168,7 +168,7 @@ class Engine:
             yield chosen, found[0], found[-1]
 
     def _read_long(self, sets: Sets, k: int) -> Array:
-        """The added values of a large set, read piece by piece: nothing is held but the pieces."""
+        """Compute the added values of a large set in chunks, which bounds memory."""
         session, rows = self.session("chunk"), sets.rows(k)
         out = np.empty((len(rows), self.outputs), dtype=np.float32)
         state = no_memory(session, 1)
@@ -191,7 +191,7 @@ class Engine:
 
 
 def read_graphs(source: Source) -> dict[str, bytes]:
-    """The graphs of a network, a run, an estimator, or a folder that `export` wrote."""
+    """Return the graphs of a network, a run, an estimator, or an exported folder."""
     if isinstance(source, str | Path):
         folder = Path(source)
         recover_folder(folder)
@@ -237,7 +237,7 @@ def _network(source: Any) -> SetModel:
 
 
 def streaming_engine(source: Source | Engine) -> Engine:
-    """The engine of a network that can be fed one instance after another."""
+    """Return an engine whose network reads one instance at a time."""
     engine = source if isinstance(source, Engine) else Engine(source)
     if not engine.streams:
         raise InputError(

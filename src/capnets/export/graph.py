@@ -74,7 +74,7 @@ class Graph:
         return names
 
     def constant(self, values: Any, dtype: type[np.generic] | None = None) -> Edge:
-        """A weight or another number that is known now."""
+        """Add a constant, such as a weight."""
         if isinstance(values, Tensor):
             values = values.detach().cpu().numpy()
         array = np.asarray(values, dtype=dtype or self._number)
@@ -93,7 +93,7 @@ class Graph:
             self._number = np.float32
 
     def integers(self, *values: int) -> Edge:
-        """A vector of integers, as axes and shapes are written."""
+        """Add a vector of integers, such as axes or a shape."""
         return self.constant(values, np.int64)
 
     def input(self, name: str, shape: Shape, dtype: type[np.generic] = np.float32) -> Edge:
@@ -124,7 +124,7 @@ class Graph:
         return self.add("Loop", times, self.constant(True, np.bool_), body=inner)
 
     def model(self, name: str, about: dict[str, str]) -> onnx.ModelProto:
-        """The finished graph, checked, with what a reader needs to know about it."""
+        """Return the finished, checked graph with its metadata."""
         graph = helper.make_graph(
             self._nodes, name, self._inputs, self._outputs, list(self._weights.values())
         )
@@ -139,15 +139,15 @@ class Graph:
         return model
 
     def cast(self, edge: Edge, dtype: type[np.generic]) -> Edge:
-        """The same numbers in another type."""
+        """Cast an edge to another type."""
         return self.add("Cast", edge, to=TYPES[np.dtype(dtype)])
 
     def range(self, count: Edge) -> Edge:
-        """The integers from 0 to `count` - 1."""
+        """Add the integers from 0 to `count` - 1."""
         return self.add("Range", self.constant(0, np.int64), count, self.constant(1, np.int64))
 
     def fresh(self, word: str) -> Edge:
-        """A name for an edge that no operator makes (the counter of a loop)."""
+        """Return a name for an edge that no operator makes, such as a loop counter."""
         return self._name(word)
 
     def _name(self, word: str) -> Edge:

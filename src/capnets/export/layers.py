@@ -22,7 +22,7 @@ __all__ = ["layer"]
 
 @singledispatch
 def layer(module: nn.Module, g: Graph, x: Edge) -> Edge:
-    """What the module makes of every row."""
+    """Apply a module to every row."""
     raise InputError(
         f"there is no ONNX graph for a module of type {type(module).__name__} yet; "
         "write one and register it with `capnets.export.layers.layer.register`"
@@ -121,7 +121,7 @@ def _(module: nn.AdaptiveMaxPool2d, g: Graph, x: Edge) -> Edge:
 
 
 def _pool(x: Edge, g: Graph, axis: int, parts: int) -> Edge:
-    """The maxima of `parts` windows of one axis, as long as it may be.
+    """Take the maxima of `parts` windows of one axis of any length.
 
     Window i runs from floor(i n / parts) to ceil((i + 1) n / parts). Neighbours may overlap, and
     their distance varies, so ONNX's own pooling cannot do it.

@@ -52,7 +52,7 @@ SMALLEST = 4
 
 
 def graphs(model: SetModel) -> dict[str, bytes]:
-    """All graphs of a network, by name, as they are written to files."""
+    """Build all graphs of a network, by name, as file contents."""
     model = in_use(model)
     builders = {"sets": _sets}
     builders |= {"step": _step, "chunk": _chunk} if networks.streams(model) else {}
@@ -75,12 +75,12 @@ def graphs(model: SetModel) -> dict[str, bytes]:
 
 
 def in_use(model: SetModel) -> SetModel:
-    """A copy that computes as graphs do: on the processor, with 32 bits, and not in training."""
+    """Return a copy that computes as graphs do: CPU, float32, evaluation mode."""
     return copy.deepcopy(model).cpu().float().eval()
 
 
 def fingerprint(model: SetModel) -> str:
-    """A digest of everything that decides what a network computes."""
+    """Return a digest of the weights and settings of a network."""
     about = [(name, type(part).__name__, _settings(part)) for name, part in model.named_modules()]
     digest = hashlib.sha256(repr(about).encode())
     for name, tensor in sorted(model.state_dict().items()):
@@ -90,7 +90,7 @@ def fingerprint(model: SetModel) -> str:
 
 
 def _settings(part: nn.Module) -> Any:
-    """What decides beside weights: an activation, what is sorted by, strides, heads."""
+    """Return the settings of a module: activation, sort key, strides, heads."""
     if type(part).__module__.startswith("torch."):
         return part.extra_repr()  # changes less from version to version than what it is made of
     plain = (bool, int, float, str, tuple)
@@ -100,7 +100,7 @@ def _settings(part: nn.Module) -> Any:
 
 
 def feature_shape(model: SetModel) -> tuple[int | str, ...]:
-    """The shape of one instance as the network takes it; words are sizes that may vary."""
+    """Return the shape of one instance; words are sizes that may vary."""
     if isinstance(model, Ensemble):
         return feature_shape(model.each[0])
     for part in (model.inputs, getattr(model, "encoder", None)):
@@ -114,7 +114,7 @@ def feature_shape(model: SetModel) -> tuple[int | str, ...]:
 
 
 def unit(model: SetModel) -> Tensor:
-    """The amount of label that 1 stands for inside a network; the mean of them in an ensemble."""
+    """Return the unit of a network; for an ensemble, the mean unit."""
     if not isinstance(model, Ensemble):
         return model.unit
     return torch.stack([unit(member) for member in model.each]).mean(0)

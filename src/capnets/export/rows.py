@@ -36,22 +36,22 @@ class Rows:
 
     @classmethod
     def of(cls, g: Graph, x: Edge, mask: Edge | None = None) -> Rows:
-        """The rows of sets x size x features; features may have any shape."""
+        """Flatten sets x size x features into rows; features may have any shape."""
         shape = g.add("Concat", g.integers(-1), g.add("Shape", x, start=2), axis=0)
         sets, size = g.add("Shape", x, start=0, end=1), g.add("Shape", x, start=1, end=2)
         return cls(g.add("Reshape", x, shape), sets, size, mask)
 
     def become(self, edge: Edge) -> Rows:
-        """The same sets with other features."""
+        """Return the same sets with other features."""
         return replace(self, edge=edge)
 
     def padded(self, g: Graph) -> Edge:
-        """The features as sets x size x features."""
+        """Return the features as sets x size x features."""
         shape = g.add("Concat", self.sets, self.size, g.add("Shape", self.edge, start=1), axis=0)
         return g.add("Reshape", self.edge, shape)
 
     def by_instance(self, g: Graph) -> Edge:
-        """The features as size x sets x features, as cells read them."""
+        """Return the features as size x sets x features, as cells read them."""
         if not self.size:
             return g.add("Unsqueeze", self.edge, g.integers(0))
         return g.add("Transpose", self.padded(g), perm=[1, 0, 2])
@@ -64,7 +64,7 @@ class Rows:
         return g.add("Transpose", g.add("Reshape", rows, shape), perm=[1, 0, 2])
 
     def blank(self, g: Graph) -> Rows:
-        """The same with zeros behind the end of every set."""
+        """Set the padding to zero."""
         if self.mask is None:
             return self
         real = g.add("Reshape", self.mask, g.integers(-1, 1))

@@ -1,4 +1,4 @@
-"""Opening graphs in ONNX Runtime, and what every reader of instances refuses."""
+"""Open graphs in ONNX Runtime; check the instances they are given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXTERNAL = b"\x0a\x08location"
 
 
 def open_graph(graph: bytes, *, name: str, threads: int = 1) -> Any:
-    """An ONNX Runtime session on the processor.
+    """Open an ONNX Runtime session on the CPU.
 
     One thread is the quickest for networks this small; more only help with thousands of sets.
     """
@@ -60,7 +60,7 @@ def open_graph(graph: bytes, *, name: str, threads: int = 1) -> Any:
 
 
 def no_memory(session: Any, sets: int) -> Array:
-    """What the graph of a step or a chunk is given before the first instance of some sets."""
+    """Return the initial state of the graphs `step` and `chunk`."""
     state = session.get_inputs()[1]
     return np.zeros((sets, state.shape[1]), dtype=TYPES[state.type])
 
@@ -84,7 +84,7 @@ def check_shape(found: tuple[int, ...], expected: FeatureShape, *, smallest: int
 
 
 def as_instances(instances: Any) -> Array:
-    """Whatever was given as an array of the type that graphs read."""
+    """Convert instances to a float32 array."""
     if type(instances) is not np.ndarray and isinstance(instances, Tensor):
         instances = instances.detach().cpu().float()  # numpy does not know all that torch does
     try:

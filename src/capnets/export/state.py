@@ -1,4 +1,4 @@
-"""What streams remember: a small record that can be saved, restored and moved."""
+"""Save, restore and move the state of streams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ARRAYS = {"memory": (2, "f"), "prediction": (2, "f"), "instances": (1, "i")}
 
 @dataclass(frozen=True, eq=False)
 class StreamState:
-    """What one stream or several remember.
+    """The state of one or several streams.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class StreamState:
 
     @classmethod
     def of(cls, engine: Engine, *, streams: int) -> Self:
-        """The state of new streams, before the first instance."""
+        """Make the state of new streams, before the first instance."""
         return cls(
             engine.fingerprint,
             no_memory(engine.session("step"), streams),
@@ -60,16 +60,16 @@ class StreamState:
         )
 
     def take(self, which: Array) -> Self:
-        """A copy of what some of the streams remember."""
+        """Copy the state of some of the streams."""
         return type(self)(self.fingerprint, *(getattr(self, name)[which] for name in ARRAYS))
 
     def put(self, which: Array, other: StreamState) -> None:
-        """Replace what some of the streams remember."""
+        """Replace the state of some of the streams."""
         for name in ARRAYS:
             getattr(self, name)[which] = getattr(other, name)
 
     def beside(self, other: StreamState) -> Self:
-        """What these streams remember, and behind them the others."""
+        """Concatenate the states of these streams and of others."""
         pairs = ((getattr(self, name), getattr(other, name)) for name in ARRAYS)
         return type(self)(self.fingerprint, *map(np.concatenate, pairs))
 
@@ -81,7 +81,7 @@ class StreamState:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote; anything else is refused."""
+        """Read a file that `save` wrote; anything else is refused."""
         path = Path(path)
         try:
             data = path.read_bytes()
@@ -133,7 +133,7 @@ class StreamState:
 
 
 def as_state(given: Any) -> StreamState:
-    """A state that was given as it is, or as the path of a file that holds it."""
+    """Return a state that was given as an object or as the path of a file."""
     if isinstance(given, str | Path):
         return StreamState.load(given)
     if not isinstance(given, StreamState):
@@ -144,7 +144,7 @@ def as_state(given: Any) -> StreamState:
 
 
 def _fault(state: StreamState) -> str | None:
-    """What is wrong with a state, whatever network it is of."""
+    """Describe what is wrong with a state of any network; None if it is sound."""
     fingerprint: Any = state.fingerprint
     if not isinstance(fingerprint, str):
         return "it does not say which network it belongs to"

@@ -206,7 +206,7 @@ class _Reader:
             self.bindings.append(binding)
 
     def sums(self) -> list[float]:
-        """The sums of the added values, one per output."""
+        """Return the sums of the added values, one per output."""
         if len(self.values) == 1:
             row: list[float] = self.values.tolist()[0]
             return row

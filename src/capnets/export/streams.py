@@ -77,7 +77,7 @@ class Streams:
             return self._state.instances.copy()
 
     def state(self, which: Any = None) -> StreamState:
-        """What all streams remember, or the chosen ones."""
+        """Return the state of all streams, or of the chosen ones."""
         with self._lock:
             return self._state.take(self._chosen(which))
 
@@ -168,7 +168,7 @@ class Streams:
         check_finite(x)
 
     def _nothing(self, x: Array) -> Array:
-        """The values of no streams; an empty list of instances has no axis of features."""
+        """Return the values of no streams; an empty list has no feature axis."""
         before = x.shape[: x.ndim - len(self.engine.feature_shape)] or (0,)
         return np.zeros((*before, self.engine.outputs), dtype=np.float32)
 

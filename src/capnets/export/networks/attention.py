@@ -24,7 +24,7 @@ def _(model: AttentionNetwork, g: Graph, x: Rows) -> Edge:
 
 
 def _attention(model: AttentionNetwork, g: Graph, x: Rows, mask: Edge | None) -> Edge:
-    """The decoded weighted means, sets x (rows of the mask) x outputs."""
+    """Decode the weighted means: sets x (rows of the mask) x outputs."""
     scores = x.become(layer(model.scores, g, x.edge)).padded(g)
     weights = softmax(g, g.add("Transpose", scores, perm=[0, 2, 1]), mask)
     encoded = x.become(layer(model.encoder, g, x.edge)).padded(g)

@@ -1,4 +1,4 @@
-"""What every network's graph offers, and what all of them share.
+"""Define the graph functions that networks register, and their shared parts.
 
 `prediction` gives sets x outputs, `added_values` sets x size x outputs, where what stands behind
 the end of a set is not used; `advance` goes on from what was remembered. A network that reads sets
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Memory(NamedTuple):
-    """What a network remembers between two calls: how many numbers, and their type."""
+    """The state of a network between two calls: its size and type."""
 
     features: int
     dtype: type[np.generic]
@@ -45,13 +45,13 @@ class Memory(NamedTuple):
 
 @singledispatch
 def prediction(model: SetModel, g: Graph, x: Rows) -> Edge:
-    """The predictions of whole sets."""
+    """Predict whole sets."""
     return scaled(model, g, predict(model, g, read(model, g, x)))
 
 
 @singledispatch
 def added_values(model: SetModel, g: Graph, x: Rows) -> Edge:
-    """What each instance adds to those before it: differences of the predictions of prefixes."""
+    """Compute added values as differences between the predictions of prefixes."""
     prefixes = scaled(model, g, predict_prefixes(model, g, read(model, g, x)))
     if not bool(model.baseline.any()):
         # Padding by 1 in front and by -1 behind shifts by one, with a 0 at the front.
@@ -67,7 +67,7 @@ def added_values(model: SetModel, g: Graph, x: Rows) -> Edge:
 
 @singledispatch
 def predict(model: SetModel, g: Graph, x: Rows) -> Edge:
-    """The predictions of whole sets from what `read` gives, in the unit of the network."""
+    """Predict whole sets from the output of `read`, in the unit of the network."""
     raise InputError(
         f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
         "write one and register it with `capnets.export.networks.base.predict.register`"
@@ -76,7 +76,7 @@ def predict(model: SetModel, g: Graph, x: Rows) -> Edge:
 
 @singledispatch
 def predict_prefixes(model: SetModel, g: Graph, x: Rows) -> Edge:
-    """The predictions of all prefixes, sets x size x outputs: a loop over their lengths.
+    """Predict all prefixes, sets x size x outputs, in a loop over their lengths.
 
     What stands at and behind the end of a set needs no mask: it is in no shorter prefix.
     """
@@ -93,20 +93,20 @@ def predict_prefixes(model: SetModel, g: Graph, x: Rows) -> Edge:
 
 @singledispatch
 def streams(model: SetModel) -> bool:
-    """Whether a network can read a set piece by piece."""
+    """Return whether a network can read a set in chunks."""
     return isinstance(model, SteppingModel)
 
 
 @singledispatch
 def predicts_apart(model: SetModel) -> bool:
-    """Whether predictions cost less without added values."""
+    """Return whether predictions cost less without added values."""
     as_sums = prediction.dispatch(SteppingModel)
     return not streams(model) or prediction.dispatch(type(model)) is not as_sums
 
 
 @singledispatch
 def memory(model: SetModel) -> Memory:
-    """What `advance` takes and gives as a state."""
+    """Return the size and type of the state that `advance` takes and returns."""
     raise InputError(f"a network of type {type(model).__name__} remembers nothing between calls")
 
 
@@ -117,7 +117,7 @@ def _(model: SteppingModel) -> Memory:
 
 @singledispatch
 def advance(model: SetModel, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edge]:
-    """Added values of the next instances of every set, and what to remember."""
+    """Compute the added values of the next instances of every set, and the next state."""
     raise InputError(
         f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
         "write one and register it with `capnets.export.networks.base.advance.register`"
@@ -139,7 +139,7 @@ def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
 
 
 def read(model: SetModel, g: Graph, x: Rows) -> Rows:
-    """The instances as the network's inputs make them, with nothing harmful behind a set's end."""
+    """Apply the network's inputs to the instances, without NaN in the padding."""
     features = x.become(layer(model.inputs, g, x.edge))
     # What is behind the end of a set comes after all that counts in an additive network. In others
     # it gets a weight of 0, which does not help against NaN.
@@ -155,5 +155,5 @@ def from_baseline(model: SetModel, g: Graph, values: Edge) -> Edge:
 
 
 def scaled(model: SetModel, g: Graph, values: Edge) -> Edge:
-    """From the unit of the network to that of the label."""
+    """Convert from the unit of the network to that of the label."""
     return g.add("Mul", values, g.constant(model.unit))

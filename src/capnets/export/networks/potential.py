@@ -34,7 +34,7 @@ def _(model: PotentialNetwork) -> Memory:
 
 @prediction.register(PotentialNetwork)
 def _(model: PotentialNetwork, g: Graph, x: Rows) -> Edge:
-    """The potential of the whole sets alone."""
+    """Compute the potential of whole sets only."""
     encoded = _summands(model, g, x).blank(g).padded(g)
     total = g.add("ReduceSum", encoded, g.integers(1), keepdims=0)
     with torch.no_grad():
@@ -52,7 +52,7 @@ def _summands(model: PotentialNetwork, g: Graph, x: Rows) -> Rows:
 
 
 def _rise(model: PotentialNetwork, g: Graph, new: Rows, state: Edge) -> tuple[Edge, Edge]:
-    """By how much one summand per set raises the potential, and the sums with it."""
+    """Compute the rise of the potential by one summand per set, and the new sums."""
     after = g.add("Add", state, new.edge)
     worth = layer(model.decoder, g, g.add("Concat", state, after, axis=0))
     low, high = g.add_many("Split", worth, outputs=2, axis=0, num_outputs=2)
@@ -60,13 +60,13 @@ def _rise(model: PotentialNetwork, g: Graph, new: Rows, state: Edge) -> tuple[Ed
 
 
 def _rises_after(model: PotentialNetwork, g: Graph, new: Rows, state: Edge) -> tuple[Edge, Edge]:
-    """The same for several summands per set."""
+    """Compute the rises of several summands per set."""
     first = g.add("Unsqueeze", state, g.integers(0))
     return _rises(model, g, new, g.add("Concat", first, new.by_instance(g), axis=0))
 
 
 def _rises(model: PotentialNetwork, g: Graph, x: Rows, every: Edge) -> tuple[Edge, Edge]:
-    """By how much each summand but the first raises the potential, one row each; and their sum."""
+    """Compute the rise by each summand but the first, one row each, and the last sum."""
     sums = g.add("CumSum", every, g.constant(0, np.int64))
     worth = layer(model.decoder, g, g.add("Reshape", sums, g.integers(-1, model.state_features)))
     # Rows stand instance by instance: what follows a row stands as many rows below as sets are.

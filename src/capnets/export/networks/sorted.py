@@ -28,7 +28,7 @@ def _(model: SortedNetwork, g: Graph, x: Rows) -> Edge:
 
 
 def _reading(g: Graph, x: Rows, scores: Edge) -> Edge:
-    """The order of the instances of every set by score; of equal scores by all features."""
+    """Sort the instances of every set by score, then by all features."""
     # Rows without repetition come sorted feature by feature, so their numbers are ranks.
     _, _, ranks = g.add_many("Unique", x.edge, outputs=3, axis=0, sorted=1)
     ranks = g.add("Reshape", ranks, g.add("Concat", x.sets, x.size, axis=0))
@@ -41,5 +41,5 @@ def _reading(g: Graph, x: Rows, scores: Edge) -> Edge:
 
 
 def _of_network(model: SortedNetwork, g: Graph, x: Rows) -> Edge:
-    """What the network behind the sorting predicts; its unit is that of the whole."""
+    """Predict with the inner network, in units; the wrapper has the same unit."""
     return g.add("Div", prediction(model.network, g, x), g.constant(model.network.unit))
