@@ -93,11 +93,18 @@ def _table(kind: str, path: Path) -> Target:
             return {
                 "set": found["set"].astype(str).to_numpy(),
                 "numbers": found[["a", "b"]].to_numpy(dtype=np.float64),
-                "y": found["y"].to_numpy(dtype=np.float64).astype(np.float32),
+                "y": _labels(found["y"]),
                 "kind": found["kind"].astype(str).to_numpy(),
             }
 
     return Target(kind, path, read, expected)
+
+
+def _labels(y: pd.Series) -> np.ndarray:
+    """Return amounts; text, to which a damaged number may turn, names classes."""
+    if y.dtype == object or pd.api.types.is_string_dtype(y):
+        return np.unique(y.astype(str), return_inverse=True)[1]
+    return y.to_numpy(dtype=np.float64).astype(np.float32)
 
 
 def _read_again(kind: str, path: Path) -> pd.DataFrame:

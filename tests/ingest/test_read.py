@@ -130,3 +130,56 @@ def test_the_index_of_a_stored_frame_may_be_named(frame, tmp_path):
     assert sets.feature_names == ("x2",)
     named = Columns(set="basket", features=("x1", "x2"))
     assert set(read_table(tmp_path / "t.parquet", named).sets.feature_names) == {"x1", "x2"}
+
+
+class Stream:
+    """A frame of another library: it only streams Arrow."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_anything_that_streams_arrow(frame):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    found, expected = read_table(Stream(table), NUMBERS), read_table(frame, NUMBERS)
+    same(found.sets, expected.sets)
+
+
+def test_json_lines(frame, tmp_path, monkeypatch):
+    path = tmp_path / "t.jsonl"
+    frame.to_json(path, orient="records", lines=True, double_precision=15)
+    same(read_table(path, NUMBERS).sets, read_table(frame, NUMBERS).sets)
+    path.write_text(path.read_text() + "{oops\n")
+    with pytest.raises(InputError, match=r"t\.jsonl cannot be read"):
+        read_table(path, NUMBERS)
+
+
+def test_folders_of_parquet_files(frame, tmp_path):
+    for shop, part in frame.groupby("shop"):
+        folder = tmp_path / "t" / f"shop={shop}"
+        folder.mkdir(parents=True)
+        write(part.drop(columns="shop"), folder / "part.parquet")
+    ordered = frame.sort_values("shop", kind="stable")
+    columns = Columns(set="basket", target="worth", features=("x*", "shop"))
+    same(read_table(tmp_path / "t", columns).sets, read_table(ordered, columns).sets)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no Parquet file in this folder"):
+        read_table(tmp_path / "empty", columns)
+
+
+def test_bytes_are_no_categories(frame):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    place = table.schema.get_field_index("colour")
+    table = table.set_column(place, "colour", table["colour"].cast(pa.binary()))
+    columns = Columns(set="basket", features=("x1", "colour"), categories="colour")
+    with pytest.raises(InputError, match="'colour' holds"):
+        read_table(table, columns)
+
+
+def same(found, expected):
+    for name in ("instances", "index", "offsets", "y", "ids"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.feature_names == expected.feature_names

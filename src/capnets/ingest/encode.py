@@ -261,11 +261,26 @@ def check_plain(source: Source, names: list[str]) -> None:
 
     for name in names:
         kind = source.schema.field(name).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if _is_bytes(kind):
+            raise InputError(
+                f"{source.name}: column {name!r} holds {kind} where numbers or text belong; "
+                "decode it, or leave it out"
+            )
         if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
             raise InputError(
                 f"{source.name}: column {name!r} holds {_words(kind)} where one value belongs; "
                 "make a column of each entry, or leave it out"
             )
+
+
+def _is_bytes(kind: Any) -> bool:
+    import pyarrow as pa
+
+    t = pa.types
+    fixed = t.is_fixed_size_binary(kind) and not t.is_decimal(kind)
+    return bool(fixed or t.is_binary(kind) or t.is_large_binary(kind))
 
 
 def check_amounts(source: Source, name: str) -> None:

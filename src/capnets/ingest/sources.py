@@ -140,6 +140,9 @@ class _Feather(Source):
         import pyarrow as pa
 
         self.name = str(path)
+        with path.open("rb") as file:
+            if file.read(6) != b"ARROW1":  # Arrow looks at the end of the file only
+                raise InputError(f"{path} cannot be read as feather: not an Arrow IPC file")
         self.file = pa.ipc.open_file(pa.memory_map(str(path)))
         self.schema = self.file.schema
 
@@ -150,6 +153,53 @@ class _Feather(Source):
                 yield batch.slice(start, ROWS)
 
 
+class _Dataset(Source):
+    """A folder of Parquet files; folders called key=value add a column."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow.dataset as ds
+
+        self.name = str(path)
+        self.data = ds.dataset(
+            path, format="parquet", partitioning="hive", exclude_invalid_files=False
+        )
+        if not self.data.files:
+            raise InputError(f"{path}: there is no Parquet file in this folder")
+        self.schema = self.data.schema
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        scanner = self.data.scanner(columns=list(columns), batch_size=ROWS, use_threads=False)
+        yield from scanner.to_batches()
+
+
+class _Json(Source):
+    """One JSON object per line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+        self.schema = self._open().schema
+
+    def _open(self, schema: Any = None) -> Any:
+        from pyarrow import json as arrow_json
+
+        return arrow_json.open_json(
+            self.path,
+            read_options=arrow_json.ReadOptions(block_size=BLOCK, use_threads=False),
+            parse_options=arrow_json.ParseOptions(
+                explicit_schema=schema,
+                unexpected_field_behavior="infer" if schema is None else "ignore",
+            ),
+        )
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        chosen = pa.schema([self.schema.field(name) for name in columns])
+        for batch in self._open(chosen):
+            for start in range(0, len(batch), ROWS):
+                yield batch.select(list(columns)).slice(start, ROWS)
+
+
 class _Csv(Source):
     untyped = True
 
@@ -157,6 +207,8 @@ class _Csv(Source):
         import pyarrow as pa
 
         self.path, self.name = path, str(path)
+        if path.suffix in (".csv", ".tsv"):  # not compressed
+            _check_text(path)
         self.booleans: dict[str, bool] = {}
         first = self._open({}).schema
         self.header = tuple(first.names)
@@ -225,14 +277,15 @@ class _Csv(Source):
 
 FORMATS: dict[str, Callable[[Path], Source]] = {
     ".parquet": _Parquet, ".pq": _Parquet, ".feather": _Feather, ".arrow": _Feather,
-    ".csv": _Csv, ".tsv": _Csv,
+    ".csv": _Csv, ".tsv": _Csv, ".jsonl": _Json, ".ndjson": _Json,
 }  # fmt: skip
 
 
 def open_source(table: Any) -> Source:
-    """Open a file (Parquet, CSV, TSV, Feather), a pandas frame or anything that streams Arrow.
+    """Open a file, a folder of Parquet files, a pandas frame or anything that streams Arrow.
 
-    Polars frames and DuckDB relations stream Arrow by `__arrow_c_stream__`.
+    Files are Parquet, CSV, TSV, Feather or JSON lines. Polars frames and DuckDB relations stream
+    Arrow by `__arrow_c_stream__`.
     """
     if isinstance(table, Source):
         return table
@@ -241,6 +294,9 @@ def open_source(table: Any) -> Source:
     if hasattr(table, "__arrow_c_stream__"):
         return _Table(arrow_table(table), "the table")
     path = Path(table)
+    if path.is_dir():
+        with reading(str(path), "a folder of Parquet files"):
+            return _Dataset(path)
     suffix = next((s for s in reversed(path.suffixes) if s in FORMATS), path.suffix)
     if suffix not in FORMATS:
         other = (
@@ -287,6 +343,18 @@ def _frame(frame: Any) -> Source:
             f"{_first_line(error)}"
         ) from error
     return _Table(table.rename_columns(names), "the frame")
+
+
+def _check_text(path: Path) -> None:
+    """Refuse a text file with null bytes, which readers treat differently."""
+    with path.open("rb") as file:
+        start = 0
+        while block := file.read(BLOCK):
+            if (place := block.find(b"\0")) >= 0:
+                raise InputError(
+                    f"{path}: byte {start + place} is null; the file is damaged or not UTF-8"
+                )
+            start += len(block)
 
 
 def _without_empty(batch: Any) -> Any:
