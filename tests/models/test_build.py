@@ -43,7 +43,6 @@ COUNTS = {
 def test_parameter_counts(name):
     counts = tuple(parameters(build(name, in_features=64, layers=n)) for n in (3, 2))
     assert counts == COUNTS[name]
-    assert set(COUNTS) == set(MODELS)
 
 
 def test_attention_is_within_two_per_mille_of_the_paper():

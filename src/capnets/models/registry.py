@@ -1,7 +1,7 @@
 """Registry of networks. To add one, write a file and add a line to `BUILT_IN`.
 
 Installed packages add networks through the entry-point group `capnets.models`; see
-docs/add-a-network.md.
+docs/how-to/add-a-network.md.
 """
 
 from __future__ import annotations

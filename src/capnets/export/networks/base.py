@@ -18,7 +18,7 @@ from capnets.errors import InputError
 from capnets.export.graph import Edge, Graph
 from capnets.export.layers import layer
 from capnets.export.rows import Rows
-from capnets.models.base import SetModel, SteppingModel
+from capnets.models.base import AdditiveModel, SetModel, SteppingModel
 
 __all__ = [
     "Memory",
@@ -70,7 +70,7 @@ def predict(model: SetModel, g: Graph, x: Rows) -> Edge:
     """Predict whole sets from the output of `read`, in the unit of the network."""
     raise InputError(
         f"there is no ONNX graph for a network of type {type(model).__name__} yet; "
-        "write one and register it with `capnets.export.networks.base.predict.register`"
+        "write one and register it with `capnets.export.networks.predict.register`"
     )
 
 
@@ -100,8 +100,7 @@ def streams(model: SetModel) -> bool:
 @singledispatch
 def predicts_apart(model: SetModel) -> bool:
     """Return whether predictions cost less without added values."""
-    as_sums = prediction.dispatch(SteppingModel)
-    return not streams(model) or prediction.dispatch(type(model)) is not as_sums
+    return prediction.dispatch(type(model)) is not prediction.dispatch(SteppingModel)
 
 
 @singledispatch
@@ -129,8 +128,21 @@ def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
     return advance(model, g, x, None)[0]
 
 
+@added_values.register(AdditiveModel)
+def _(model: AdditiveModel, g: Graph, x: Rows) -> Edge:
+    if not hasattr(model, "onnx_values"):
+        raise InputError(
+            f"there is no ONNX graph for a network of type {type(model).__name__} yet; write one "
+            "as its method `onnx_values(g, x)`, or register it with "
+            "`capnets.export.networks.added_values.register`"
+        )
+    values = x.become(model.onnx_values(g, read(model, g, x).edge))
+    return values.become(scaled(model, g, values.edge)).padded(g)
+
+
+@prediction.register(AdditiveModel)
 @prediction.register(SteppingModel)
-def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
+def _(model: SetModel, g: Graph, x: Rows) -> Edge:
     values = Rows.of(g, added_values(model, g, x), x.mask).blank(g)
     return from_baseline(model, g, values.padded(g))
 
