@@ -10,7 +10,7 @@ that is more quickly known than as the sum of added values.
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,13 +130,14 @@ def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
 
 @added_values.register(AdditiveModel)
 def _(model: AdditiveModel, g: Graph, x: Rows) -> Edge:
-    if not hasattr(model, "onnx_values"):
+    graph: Any = getattr(model, "onnx_values", None)
+    if graph is None:
         raise InputError(
             f"there is no ONNX graph for a network of type {type(model).__name__} yet; write one "
             "as its method `onnx_values(g, x)`, or register it with "
             "`capnets.export.networks.added_values.register`"
         )
-    values = x.become(model.onnx_values(g, read(model, g, x).edge))
+    values = x.become(graph(g, read(model, g, x).edge))
     return values.become(scaled(model, g, values.edge)).padded(g)
 
 
