@@ -6,7 +6,7 @@
 import pytest
 
 from attack.outcomes import FORBIDDEN, attack
-from attack.targets import FORMATS, tables
+from attack.targets import FORMATS, runs, tables
 
 INPUTS = 150
 
@@ -19,3 +19,12 @@ def test_tables(tmp_path, name):
     assert sum(counts.values()) == INPUTS
     assert not any(counts[name] for name in FORBIDDEN)
     assert counts["sentence"] > 10
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_runs_exports_and_states(tmp_path):
+    for target in runs(tmp_path):
+        counts, reports = attack(target, 15, seed=1, log=tmp_path / "log")
+        assert not reports, "\n".join(reports)
+        assert sum(counts.values()) == 15
