@@ -24,7 +24,7 @@ SHELL := bash
 help: ## what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
 
-demo: $(CORE) ## train a GRU and a C-GRU on digits, show what each digit added (two minutes, no download)
+demo: $(CORE) ## train a GRU and a C-DeepSet on digits, compare what each digit adds (no download)
 	$(BIN)/capnets demo
 
 test: lint browser page ## install everything, then lint, types, import contract and all tests

@@ -78,6 +78,8 @@ def test_features_and_dependence(priced):
     assert bins["count"].sum() == len(priced.values)
     slope = np.polyfit(bins["price"], bins["mean"], 1)[0]
     assert slope == pytest.approx(2, abs=0.3)
+    indicator = explain_global(Priced(), Sets.from_arrays([[[1, 0, 0], [0, 1, 0], [1, 1, 0]]]))
+    assert indicator.dependence(0)["mean"].tolist() == [2, 0]
     with pytest.raises(InputError, match="unknown feature 'prize': did you mean 'price'"):
         priced.dependence("prize")
     with pytest.raises(InputError, match="feature 7 does not exist"):

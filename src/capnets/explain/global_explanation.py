@@ -107,13 +107,18 @@ class GlobalExplanation:
         return frame.iloc[order].set_index("feature")
 
     def dependence(self, feature: str | int, *, bins: int = 10) -> pd.DataFrame:
-        """Return the mean value and its spread in equally populated bins of a feature."""
+        """Return the mean value and its spread in equally populated bins of a feature.
+
+        A feature with few distinct values has one bin for each.
+        """
         import pandas as pd
 
         k = self._column(feature)
         column = self.features[:, k]
-        edges = np.unique(np.quantile(column, np.linspace(0, 1, bins + 1)))
-        bin_of = np.clip(np.searchsorted(edges, column, "right") - 1, 0, max(0, len(edges) - 2))
+        distinct, bin_of = np.unique(column, return_inverse=True)
+        if len(distinct) > bins:
+            edges = np.unique(np.quantile(column, np.linspace(0, 1, bins + 1)))
+            bin_of = np.clip(np.searchsorted(edges, column, "right") - 1, 0, len(edges) - 2)
         frame = pd.DataFrame({"bin": bin_of, self.columns[k]: column, "value": self.values})
         groups = frame.groupby("bin")
         return pd.DataFrame(

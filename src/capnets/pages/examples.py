@@ -12,7 +12,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.estimators.runs import load_estimator
 from capnets.explain import explain
-from capnets.explain.render.instances import Images, Instances
+from capnets.explain.render.instances import Features, Images, Instances
 from capnets.ingest import Schema
 from capnets.learn.tasks import task_of
 from capnets.pages.explain_run import choose_sets, displayed, show_task
@@ -25,6 +25,8 @@ __all__ = ["Examples", "examples_of"]
 
 #: Number of sets on a page unless some are named.
 SETS = 12
+#: Preferred numbers of instances of these sets.
+READABLE = (3, 12)
 #: Number of instances in the tray of a page.
 TRAY = 30
 
@@ -94,10 +96,12 @@ def examples_of(
         return _of_task(run, sets, protocol, progress)
     estimator = load_estimator(run.folder)
     every = estimator.to_sets(str(file))
-    chosen = every[:SETS] if sets is None else choose_sets(every, sets)
+    chosen = every.subset(_readable(every)) if sets is None else choose_sets(every, sets)
     shown = displayed(chosen, str(file), show, estimator.schema_)
     if shown is None:
         raise InputError("these sets are too large for a page; name a few with --sets")
+    if show is None and isinstance(shown, Features) and shown.names is not None:
+        shown = replace(shown, names=tuple(f"row {name}" for name in shown.names))
     labels = None
     if chosen.y is not None:
         labels = tuple(_label(estimator, np.atleast_1d(y)) for y in chosen.y)
@@ -175,15 +179,22 @@ def _tray(sets: Sets) -> tuple[int, ...]:
 
 
 def _instructive(task: Any, sets: Sets) -> Sequence[int]:
-    """Return sets whose instances repeat, if the task knows classes; else the first ones."""
+    """Return sets whose instances repeat, if the task knows classes; else readable ones."""
     if not isinstance(task, TaskSets):
-        return range(min(SETS, len(sets)))
+        return _readable(sets)
     repeats = [
         k
         for k in range(min(200, len(sets)))
         if 4 <= sets.sizes[k] <= 10 and _repeats(task.images.classes[sets.rows(k)])
     ]
-    return (repeats or list(range(len(sets))))[:SETS]
+    return repeats[:SETS] or _readable(sets)
+
+
+def _readable(sets: Sets) -> Sequence[int]:
+    """Return the first sets that have several instances, but not too many to read."""
+    low, high = READABLE
+    found = np.flatnonzero((sets.sizes >= low) & (sets.sizes <= high))[:SETS]
+    return [int(k) for k in found] or range(min(SETS, len(sets)))
 
 
 def _repeats(classes: Array) -> bool:

@@ -28,6 +28,8 @@ MODULES = (
     "orders.js", "csv.js", "schema.js", "backend.js", "session.js", "format.js", "drag.js",
     "view.js", "main.js",
 )  # fmt: skip
+#: What an instance is called in the heading.
+NOUNS = {"Images": "image", "Texts": "sentence", "Features": "instance"}
 #: Features shown per instance of a table.
 COLUMNS = 4
 
@@ -83,7 +85,7 @@ def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> di
         network["name"] += count
     sets = examples.sets
     return {
-        "title": title or "What each instance adds",
+        "title": title or f"What each {NOUNS[type(examples.instances).__name__]} adds",
         "source": examples.source,
         "unit": examples.unit,
         "kind": type(examples.instances).__name__.lower(),

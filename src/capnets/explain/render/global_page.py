@@ -6,6 +6,8 @@ import base64
 import io
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from capnets.explain.render.rows import number
 
 if TYPE_CHECKING:
@@ -35,9 +37,10 @@ def global_page(found: GlobalExplanation, *, title: str = "", source: str = "") 
         lstrip_blocks=True,
     )
     figures = [("Values by feature", beeswarm(found))]
+    # The indicator of a category has two values; the figure by category shows more.
+    varied = [k for k in found.strongest(len(found.columns)) if not _is_indicator(found, k)]
     figures += [
-        (f"Value against {found.columns[k]}", dependence(found, k))
-        for k in found.strongest(DEPENDENCE)
+        (f"Value against {found.columns[k]}", dependence(found, k)) for k in varied[:DEPENDENCE]
     ]
     tables = [
         ("Features by rank correlation", _table(found.by_feature().head(ROWS))),
@@ -56,6 +59,10 @@ def global_page(found: GlobalExplanation, *, title: str = "", source: str = "") 
         figures=[(name, _png(figure)) for name, figure in figures],
         tables=tables,
     )
+
+
+def _is_indicator(found: GlobalExplanation, k: int) -> bool:
+    return bool(np.isin(found.features[:, k], (0, 1)).all())
 
 
 def _table(frame: Any, *, index: bool = True) -> dict[str, Any]:

@@ -66,7 +66,7 @@ export function drawNetworks(container, data, found, label) {
         card.dataset.probability = own.share;
       } else {
         line.append("predicts ", element("b", { text: number(network.prediction) }));
-        if (data.unit) line.append(` ${data.unit}`);
+        if (data.unit) line.append(` (${data.unit})`);
       }
       card.append(line);
       const spread = deviationText(network);
@@ -190,6 +190,11 @@ function updateRow(row, session, item, place, found, range, largest, picked) {
     whisker.hidden = !(spread > 0);
     whisker.style.left = `${share(end - spread)}%`;
     whisker.style.width = `${share(end + spread) - share(end - spread)}%`;
+    if (n === 0) {
+      const words = row.querySelector(".face");
+      words.classList.toggle("lowers", end < start);
+      words.style.setProperty("--strength", `${Math.round((40 * Math.abs(end - start)) / largest)}%`);
+    }
     const text = aligned(network.values[place], largest);
     track.querySelector(".value").textContent = text;
   });
