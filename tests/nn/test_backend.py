@@ -13,6 +13,9 @@ from capnets.nn.backend import encode_scan_decode, explain, use
 from capnets.nn.cells import GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
 from capnets.nn.encoders import mlp
+from capnets.sets import Sets
+from capnets.training.fit import fit
+from capnets.training.recipe import Recipe
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -311,6 +314,29 @@ class TestSecondDerivatives:
             return torch.autograd.grad(gradient.square().sum(), x)
 
         torch.testing.assert_close(twice("auto"), twice("reference"), rtol=1e-3, atol=1e-4)
+
+
+class TestThreads:
+    """Small networks get one thread for a block; afterwards torch has its threads again."""
+
+    @pytest.mark.parametrize(("features", "inside"), [(5, 1), (1024, 2)])
+    def test_by_size(self, features, inside):
+        torch.set_num_threads(2)
+        model = build("c-gru", in_features=features, seed=0)
+        with backend.threads_for(model):
+            assert torch.get_num_threads() == inside
+        assert torch.get_num_threads() == 2
+
+    def test_training_gives_the_same_bits(self):
+        x = instances(600, 10, inputs=64)
+        sets = Sets.from_padded(x.numpy(), y=x.sum((1, 2)).numpy())
+        weights = []
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            model = build("c-gru", in_features=64, seed=0)
+            fit(model, sets, recipe=Recipe(epochs=1, batch_size=300))
+            weights.append([p.detach() for p in model.parameters()])
+        assert all(map(torch.equal, *weights))
 
 
 class TestExplain:

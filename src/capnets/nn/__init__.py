@@ -1,1 +1,1 @@
-"""Parts of networks: what is masked, encodes, remembers and attends."""
+"""Layers, cells and attention, and the backends that compute them."""

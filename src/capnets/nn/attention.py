@@ -1,6 +1,6 @@
 r"""Attention blocks of the Set Transformer (Lee et al., ICML 2019, https://arxiv.org/abs/1810.00825).
 
-No layer normalisation, as in the shapes that give the paper's parameter counts.
+There is no layer normalisation; this gives the parameter counts of the paper.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Mask = Bool[Tensor, "sets size"] | None
 
 
 class MAB(nn.Module):
-    r"""Multihead attention block: queries :math:`X` look at keys :math:`Y`.
+    r"""Multihead attention block: queries :math:`X` attend to keys :math:`Y`.
 
     .. math::
         H = Q + \mathrm{softmax}(Q K^\top / \sqrt{d})\,V, \qquad
         \mathrm{MAB}(X, Y) = H + \mathrm{ReLU}(O H)
 
-    where :math:`Q, K, V` are linear in :math:`X, Y, Y`, cut into heads, and :math:`d` is the width
-    of all heads together.
+    where :math:`Q, K, V` are linear in :math:`X, Y, Y` and split into heads; :math:`d` is the
+    width of all heads together.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class SAB(nn.Module):
 class ISAB(nn.Module):
     r"""Self-attention through inducing points: :math:`\mathrm{MAB}(X, \mathrm{MAB}(I, X))`.
 
-    Every instance looks at the points :math:`I` instead of at all others: the cost grows with the
-    size of a set, not with its square.
+    Every instance attends to the points :math:`I` instead of all others: the cost is linear in the
+    size of a set.
     """
 
     def __init__(self, in_features: int, hidden: int, *, points: int = 32, heads: int = 4) -> None:

@@ -1,18 +1,18 @@
-r"""A cell that reads what came before as a set: no order, no loop.
+r"""A cell that summarises the instances before as a set: no order, no loop.
 
 .. math::
     k_j = \mathrm{softmax}(P e_j + p), \qquad
     c_i = \sum_{j < i} k_j, \qquad
     z_i = [\,e_i,\; \mathrm{ReLU}(G e_i + g)\,c_i / u\,]
 
-:math:`k_j` says of which kind an instance is, :math:`c_i` how many of each kind came before. What
-an instance adds often depends on how many of *its own* kind there were; the product gives the
-decoder that number, which sums and ReLU only approximate. Of the other counts the decoder sees what
-the instance asks for. It does not see the counts themselves: they tell how many instances came
-before, and a network that knows this may say later what an instance added, with the same sums.
-Kinds are found in training. :math:`u` is the unit of the counts, 1 for sets of up to `USUAL`
-instances and in proportion to them for larger ones: counts that begin far above 1 make every step
-of training too large.
+:math:`k_j` is a soft assignment of an instance to kinds, which are learned; :math:`c_i` counts how
+many of each kind came before. The value of an instance often depends on how many of *its own* kind
+there were. The product of gate and counts gives the decoder that number, which linear layers with
+ReLU only approximate. The decoder does not see the counts themselves: they reveal the position of
+an instance, and a network that knows it could credit an earlier instance's value to a later one
+without changing any sum. :math:`u` is the unit of the counts: 1 for sets of up to `USUAL`
+instances, in proportion to the size above. Counts that start far above 1 make training steps too
+large.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ContextCell"]
 
-#: Up to so many instances per set, counts are counted one by one.
+#: Mean set size up to which the unit of the counts is 1.
 USUAL = 10
 
 
 class ContextCell(Cell):
-    """An instance beside its own part of the counts of kinds before it.
+    """Concatenate the features of an instance with gated counts of the kinds before it.
 
     Parameters
     ----------
     in_features
         Features of an instance.
     kinds
-        How many kinds there are. With many, few are mixed up.
+        Number of kinds. The more there are, the fewer instances share one by accident.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ContextCell(Cell):
 
     def forward(self, e: Tensor, state: Tensor | None = None) -> tuple[States, State]:
         state = self.state_before(e, state)
-        e = e.transpose(0, 1)  # so it lies in memory, see `each`
+        e = e.transpose(0, 1)  # its order in memory, see `each`
         counts = torch.cat([state[None], self.kind(e).softmax(2)]).cumsum(0)
         before = counts[:-1]
         z = torch.cat([e, torch.relu(F.linear(e, *self.gate_per_unit())) * before], dim=2)
@@ -88,14 +88,14 @@ class ContextCell(Cell):
         return Context(*parameters, unit=self.unit)
 
     def gate_per_unit(self) -> tuple[Tensor, Tensor]:
-        """Weight and bias of the gate for counts as they are: cheaper than to divide the counts."""
+        """Return the gate's weight and bias per unit: cheaper than dividing the counts."""
         return self.gate.weight / self.unit, self.gate.bias / self.unit
 
     def start(self, *, size: float) -> None:
         self.unit.fill_(max(1.0, size / USUAL))
 
     def draw_weights(self, generator: torch.Generator) -> None:
-        """Kinds and gates that tell instances apart from the beginning."""
+        """Draw kinds and gates that separate instances from the start."""
         for layer in (self.kind, self.gate):
             nn.init.normal_(layer.weight, std=(2 / self.in_features) ** 0.5, generator=generator)
             nn.init.zeros_(layer.bias)

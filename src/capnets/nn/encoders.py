@@ -1,4 +1,4 @@
-"""What turns one instance into features, and a state into a number."""
+"""Encoders of instances, decoders of states, and standardisation of features."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def mlp(*sizes: int) -> nn.Sequential:
-    """Fully connected layers of the given sizes with ReLU between them.
+    """Return fully connected layers of the given sizes with ReLU between them.
 
     >>> sum(p.numel() for p in mlp(64, 64, 64, 32).parameters())
     10400
@@ -37,34 +37,34 @@ def mlp(*sizes: int) -> nn.Sequential:
 
 
 def each(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
-    """A network applied to every instance; in memory the result lies step by step, not set by set.
+    """Apply a network to every instance.
 
-    Steps are what a cell reads next, and what it gives; so between encoder, cell and decoder
-    nothing is copied.
+    In memory, the result is ordered by instance first and by set second. Cells read and write this
+    order, so nothing is copied between encoder, cell and decoder.
     """
     steps = x.transpose(0, 1)
     if features_read(network) is None:
         y: Tensor = network(steps.contiguous())
         return y.transpose(0, 1)
-    # Linear layers read rows; of steps x sets every one of them would make rows again.
+    # Flattened once here; otherwise every linear layer would flatten steps x sets again.
     rows: Tensor = network(steps.flatten(0, 1))
     return rows.reshape(*steps.shape[:2], *rows.shape[1:]).transpose(0, 1)
 
 
 def encoder(in_features: int, hidden: int, *, layers: int = 3, width: int = 64) -> nn.Sequential:
-    """The paper's ε: `layers` fully connected layers, the inner ones `width` wide."""
+    """Return the encoder ε of the paper: `layers` fully connected layers, `width` wide inside."""
     if layers < 1:
         raise InputError(f"an encoder needs at least one layer, not {layers}")
     return mlp(in_features, *[width] * (layers - 1), hidden)
 
 
 def decoder(in_features: int, outputs: int, *, layers: int = 3, hidden: int = 32) -> nn.Sequential:
-    """The paper's δ: `layers` hidden layers and one more for the scalar."""
+    """Return the decoder δ of the paper: `layers` hidden layers and an output layer."""
     return mlp(in_features, *[hidden] * layers, outputs)
 
 
 def features_read(encoder: nn.Module) -> int | None:
-    """How many features an encoder wants of an instance, if its first layer says so.
+    """Return the number of features an encoder reads, or None if its first layer is not linear.
 
     >>> features_read(mlp(3, 8)), features_read(ConvEncoder(8))
     (3, None)
@@ -75,31 +75,31 @@ def features_read(encoder: nn.Module) -> int | None:
 
 
 def final_layer(decoder: nn.Sequential) -> nn.Linear:
-    """The last layer of a decoder, whose bias is where training begins."""
+    """Return the last layer of a decoder; training sets its bias to the mean label."""
     layer = decoder[-1] if len(decoder) else None
     if not isinstance(layer, nn.Linear):
         raise InputError(
             f"the last layer of a decoder must be linear, not {type(layer).__name__}: "
-            "its bias decides where training begins"
+            "training starts with its bias at the mean label"
         )
     return layer
 
 
 class ConvEncoder(nn.Module):
-    """Pictures (channels x height x width) to features, for training from pixels.
+    """Encode pictures (channels x height x width), for training from pixels.
 
-    Three convolutions, each with half the places and twice the features of the one before, then one
-    fully connected layer. Strides, not pooling, make the places fewer: this is applied to every
-    instance of every set, and what pooling would throw away costs most of the time.
+    Three convolutions, each with half the resolution and twice the channels of the one before, then
+    a fully connected layer. Strides reduce the resolution instead of pooling, which would compute
+    most activations only to discard them.
 
     Parameters
     ----------
     hidden
         Features of an instance.
     channels
-        Of the pictures.
+        Channels of the pictures.
     width
-        Features of a place behind the first convolution.
+        Channels of the first convolution.
     warp
         Whether training sees every picture turned, stretched, slanted and shifted a bit, in a fresh
         way every time (see `capnets.nn.warps`). In use pictures are read as they are.
@@ -115,7 +115,7 @@ class ConvEncoder(nn.Module):
             nn.Conv2d(channels, width, 5, stride=2, padding=2), nn.ReLU(),
             nn.Conv2d(width, 2 * width, 3, stride=2, padding=1), nn.ReLU(),
             nn.Conv2d(2 * width, 4 * width, 3, stride=2, padding=1), nn.ReLU(),
-            nn.AdaptiveMaxPool2d(4),  # 28 x 28 pixels are 4 x 4 places by now; others may differ
+            nn.AdaptiveMaxPool2d(4),  # 28 x 28 pixels are 4 x 4 by now; other sizes may differ
         )  # fmt: skip
         for layer in self.convolutions:
             # As for dense layers (`capnets.training.init`): the signal keeps its size.
@@ -138,9 +138,10 @@ class ConvEncoder(nn.Module):
 
 
 class Standardize(nn.Module):
-    """Features with mean 0 and deviation 1 over the training instances, saved with the network.
+    """Scale features to mean 0 and deviation 1 over the training instances.
 
-    In training a share of them (`dropout`) is blanked: a blanked feature is at its mean.
+    Mean and scale are saved with the network. In training, `dropout` sets a share of the features
+    to their mean.
     """
 
     mean: Tensor
@@ -153,12 +154,12 @@ class Standardize(nn.Module):
         self.register_buffer("scale", torch.ones(in_features))
 
     def learn(self, mean: Tensor, deviation: Tensor) -> None:
-        """Set both; a column that never varies keeps scale 1."""
+        """Set mean and scale; constant columns keep scale 1."""
         self.mean.copy_(mean)
         self.scale.copy_(torch.where(deviation > 1e-6, 1 / deviation.clamp_min(1e-6), 1.0))
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[-1] != len(self.mean):  # one column would silently be taken for all
+        if x.shape[-1] != len(self.mean):  # one column would be broadcast
             raise InputError(f"instances have {x.shape[-1]} features, expected {len(self.mean)}")
         x = (x - self.mean) * self.scale
         return blanked(x, self.dropout) if self.training and self.dropout else x

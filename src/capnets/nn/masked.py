@@ -1,7 +1,7 @@
-"""Operations that know where a set ends: the only file of the networks that knows about padding.
+"""Operations on padded batches: the definition of padding for networks.
 
-Everywhere a mask is True at instances and False behind the end of a set, or None when all sets of
-the batch are equally large; then no work is done for it.
+A mask is True for instances and False for padding. It is None if all sets of a batch have the same
+size; then masking costs nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["blank", "check_mask", "in_groups", "last", "sizes", "softmax", "tota
 Values = Float[Tensor, "sets size ..."]
 Mask = Bool[Tensor, "sets size"] | None
 
-#: From so much padding on it is worth calling a network several times.
+#: Number of padded instances from which calling a network several times pays.
 MUCH_PADDING = 4096
 
 
 def check_mask(x: Tensor, mask: Mask) -> None:
-    """Refuse a mask of another shape, or one with an instance behind a gap."""
+    """Reject a mask of another shape, or with an instance behind padding."""
     if mask is None:
         return
     if mask.shape != x.shape[:2]:
@@ -36,26 +36,26 @@ def check_mask(x: Tensor, mask: Mask) -> None:
 
 
 def blank(values: Values, mask: Mask) -> Values:
-    """Zero behind the end of every set, whatever stood there."""
+    """Set the values of padding to zero, NaN included."""
     if mask is None:
         return values
     return values.masked_fill(~mask.view(*mask.shape, *[1] * (values.ndim - 2)), 0.0)
 
 
 def total(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:
-    """The sum over the instances of every set."""
+    """Sum over the instances of every set."""
     return blank(values, mask).sum(1)
 
 
 def sizes(x: Tensor, mask: Mask) -> Float[Tensor, "sets 1"]:
-    """How many instances every set has."""
+    """Return the number of instances of every set."""
     if mask is None:
         return x.new_full((len(x), 1), x.shape[1])
     return mask.sum(1, keepdim=True).to(x.dtype)
 
 
 def last(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:
-    """What stands at the last instance of every set."""
+    """Return the value of the last instance of every set."""
     if mask is None:
         return values[:, -1]
     ends = mask.sum(1) - 1
@@ -65,10 +65,10 @@ def last(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:
 def in_groups(
     network: Callable[[Tensor, Mask], Tensor], x: Tensor, mask: Mask
 ) -> Float[Tensor, "sets ..."]:
-    """What a network makes of every set; sets of similar size are read together.
+    """Apply a network to groups of sets of similar size.
 
-    One large set among many small ones would otherwise make nearly all of the batch padding. In a
-    group the smallest has at least half as many instances as the largest.
+    One large set among many small ones would make most of the batch padding. In a group, the
+    smallest set has at least half as many instances as the largest.
     """
     if mask is None or mask.numel() - int(mask.sum()) < MUCH_PADDING:
         return network(x, mask)
@@ -86,7 +86,7 @@ def in_groups(
 
 
 def softmax(scores: Float[Tensor, "... size"], mask: Bool[Tensor, "... size"] | None) -> Tensor:
-    """Softmax over the last axis that gives nothing to what is masked."""
+    """Compute the softmax over the last axis; masked entries get weight 0."""
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     return scores.softmax(-1)

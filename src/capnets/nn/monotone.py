@@ -1,10 +1,10 @@
-r"""Layers that make nothing smaller: functions which grow wherever their input grows.
+r"""Monotone layers: functions that never decrease when an input grows.
 
 .. math:: u = W h, \qquad h' = [\,\min(u, \kappa),\; \max(u - \kappa, 0)\,], \qquad W \ge 0
 
-With ReLU alone such layers only give convex functions. A unit that hands on what it has up to its
-bend :math:`\kappa` beside what it has beyond bends either way, by how much the next layer uses of
-both, and always learns: one of the two is moving.
+With ReLU alone, such layers only represent convex functions. A unit that outputs its part below the
+bend :math:`\kappa` and its part above can bend either way, depending on the weights of the next
+layer. It always has a gradient, because one of the two parts is active.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ __all__ = ["Bend", "MonotoneLinear", "monotone_mlp"]
 
 Positive = Callable[[Tensor], Tensor]
 
-#: Weights begin as this power of normal numbers: each unit listens to a few of its inputs. Positive
-#: weights of similar size would let all units begin, and stay, as the mean of all inputs.
+#: Initial weights are this power of normal numbers, so that each unit depends on a few inputs.
+#: With positive weights of similar size, all units would start, and stay, as the mean of inputs.
 POWER = 8
-#: Bends begin between 0 and this: behind an encoder with wide start weights, and with torch's.
+#: Upper bounds of the initial bends: for encoders with wide initial weights, and with torch's.
 WIDE, NARROW = 8.0, 0.5
-#: What all units together make of inputs that grow by 1.
+#: Slope of the whole network when all inputs grow by 1.
 SLOPE = 5.0
 
 
 class Bend(nn.Module):
-    """What units have up to their bends, beside what they have beyond.
+    """Split every unit into its part below a learned bend and its part above.
 
     Examples
     --------
@@ -46,28 +46,28 @@ class Bend(nn.Module):
         return torch.cat([u.minimum(self.at), (u - self.at).relu()], dim=-1)
 
     def draw_weights(self, generator: torch.Generator) -> None:
-        """Bends for inputs which grow by about 1 with every instance."""
+        """Draw bends for inputs that grow by about 1 with every instance."""
         nn.init.uniform_(self.at, 0.0, WIDE, generator=generator)
 
 
 class MonotoneLinear(nn.Linear):
-    """A linear layer whose weights pass a function first, which may make them positive.
+    """A linear layer whose weights are mapped first, usually to positive numbers.
 
     Parameters
     ----------
     in_features, out_features
         As of `nn.Linear`.
     positive
-        What weights pass; the identity lets them have any sign.
+        The map; with the identity, weights may have any sign.
     inverse
-        From a positive weight to what is stored.
+        Map from a positive weight to the stored parameter.
     gain
-        What the weights of a unit sum to in the beginning.
+        Initial sum of the weights of a unit.
     cover
-        Whether every input begins with a unit that listens to it most (if there are enough units).
-        What no unit listens to is slow to be heard.
+        Whether every input starts as the largest weight of some unit, if there are enough units.
+        Inputs that no unit depends on are learned slowly.
     last
-        Whether the layer gives the result: it listens to all its inputs, and has a bias.
+        Whether this is the output layer: it depends on all inputs, and has a bias.
 
     Examples
     --------
@@ -93,19 +93,19 @@ class MonotoneLinear(nn.Linear):
 
     @property
     def weights(self) -> Tensor:
-        """What inputs are multiplied by."""
+        """Return the mapped weights."""
         return self.positive(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         return nn.functional.linear(x, self.weights, self.bias)
 
     def reset_parameters(self) -> None:
-        """As `draw_weights`, from torch's own generator."""
+        """Draw weights as `draw_weights` does, from torch's own generator."""
         self.draw_weights(None)
 
     @torch.no_grad()
     def draw_weights(self, generator: torch.Generator | None) -> None:
-        """Positive weights."""
+        """Draw positive weights."""
         if self.last:
             weights = torch.rand(self.weight.shape, generator=generator)
             self.bias.fill_(0.1)  # at 0 the absolute value has no slope
@@ -118,7 +118,7 @@ class MonotoneLinear(nn.Linear):
 
 
 def monotone_mlp(*sizes: int, positive: Positive, inverse: Positive) -> nn.Sequential:
-    """Monotone layers of the given sizes with bends between them.
+    """Return monotone layers of the given sizes with bends between them.
 
     >>> net = monotone_mlp(2, 4, 1, positive=torch.abs, inverse=torch.abs)
     >>> bool((net(torch.tensor([1.0, 2.0])) >= net(torch.tensor([1.0, 1.0]))).all())
@@ -131,7 +131,7 @@ def monotone_mlp(*sizes: int, positive: Positive, inverse: Positive) -> nn.Seque
             width, size, positive=positive, inverse=inverse, gain=gain, cover=not layers
         )
         layers += [linear, Bend(size)]
-        width, gain = 2 * size, 2.0  # up to the bend and beyond it: together one unit
+        width, gain = 2 * size, 2.0  # below and above the bend: together one unit
     layers.append(
         MonotoneLinear(
             width, sizes[-1], positive=positive, inverse=inverse, gain=gain * SLOPE, last=True

@@ -1,4 +1,4 @@
-"""Pictures changed a bit, as a hand or a camera might have done."""
+"""Random affine warps of pictures, for data augmentation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Pictures = Float[Tensor, "pictures channels height width"]
 
 
 def warp(x: Pictures, generator: torch.Generator | None = None, *, fill: str = "zeros") -> Pictures:
-    """Pictures turned, stretched, slanted and shifted a bit, each in its own way.
+    """Rotate, stretch, shear and shift every picture by a small random amount.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def warp(x: Pictures, generator: torch.Generator | None = None, *, fill: str = "
     generator
         Draws the warps; None is torch's global generator.
     fill
-        What comes in over the edge: `zeros`, or `border`, the pixel at the edge.
+        Padding at the edges: `zeros`, or `border` for the nearest pixel.
 
     Examples
     --------

@@ -11,6 +11,7 @@ import torch
 
 from capnets.errors import InputError
 from capnets.models.base import SetModel
+from capnets.nn.backend import threads_for
 from capnets.sets import Sets
 from capnets.training.callbacks import Callback, check_callbacks
 from capnets.training.loop import measure, run_epoch
@@ -89,7 +90,8 @@ def fit(
     for callback in listening:
         callback.on_fit_start(setup.settings)
     while not state.finished:
-        line = run_epoch(setup, state)
+        with threads_for(model):
+            line = run_epoch(setup, state)
         if not np.isfinite([line["train"], line["valid"] or 0.0]).all():
             state.restore_best()
             raise Diverged(
