@@ -1,13 +1,16 @@
-"""Real sets: every network of the table on every data set, cross-validated, one JSON line per fold.
+"""Compare methods on real sets: cross-validated, one JSON line per fold.
 
-    python benchmarks/mil/run.py                      # everything; goes on where it stopped
+    python benchmarks/mil/run.py                      # everything; resumes where it stopped
     python benchmarks/mil/run.py --data musk1 --models c-gru --repeats 1
     python benchmarks/mil/run.py --table              # only draw README.md from the lines
 
-Folds are made of whole sets and depend only on the data set and the repeat, so all networks see the
-same ones. Estimators are used as they come: the preset for few sets, nothing tuned per data set.
-A line is written when its fold is done; a fold that has its line is not trained again, unless the
-preset has changed since: then its line is stale, and the table leaves it out when a newer one is
+Folds are made of whole sets and depend only on the data set and the repeat, so all methods see the
+same ones. Estimators are used as they come: the preset for the number of sets, nothing tuned per
+data set, nothing chosen on test folds. A network may be followed by its aggregation and baseline:
+`c-gru:mean:learned`. Methods of others are in `peers.py`.
+
+A line is written when its fold is done. A fold that has its line is not trained again unless the
+preset has changed since; then the line is stale, and the table leaves it out once a newer one is
 there.
 """
 
@@ -17,24 +20,31 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peers import PEERS, logit
 
 from capnets.sets import Sets
 
 HERE = Path(__file__).parent
 LINES = HERE / "folds.jsonl"
-MODELS = ("c-gru", "c-lstm", "c-deepset", "gru", "deepset", "attention", "set-transformer")
+VARIANTS = tuple(
+    f"{name}:{aggregation}:learned"
+    for aggregation in ("sum", "mean", "mean+sum")
+    for name in ("c-gru", "c-deepset")
+)
+NETWORKS = ("gru", "deepset", "attention", "set-transformer", "c-gru", "c-lstm", "c-deepset")
+MODELS = (*PEERS, *NETWORKS, *VARIANTS, "c-pairs:sum:learned")
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a data set is split, and whether its labels are classes."""
+    """Number of folds and repeats, and whether labels are classes."""
 
     folds: int
     repeats: int
@@ -46,6 +56,9 @@ PROTOCOLS = {
     "musk2": Protocol(10, 5, True),
     "elephant": Protocol(10, 5, True),
     "mutagenesis": Protocol(10, 5, True),
+    "birds": Protocol(5, 1, True),
+    "protein": Protocol(10, 1, True),
+    "web1": Protocol(10, 1, True),
     "thrombin": Protocol(5, 1, False),
     "ted": Protocol(1, 1, False),
     "ted-sentences": Protocol(1, 1, False),
@@ -56,7 +69,7 @@ DOCUMENTS = {"ted-sentences": "ted-comments", "womens-clothing": "womens-clothin
 
 
 def load(name: str) -> Any:
-    """The sets of a data set."""
+    """Load the sets of a data set."""
     from capnets.tasks.mil import MIL, load_mil, load_wmil
 
     if name in MIL:
@@ -66,13 +79,13 @@ def load(name: str) -> Any:
     from capnets.tasks.sentiment import ReviewSpec, make_reviews
 
     task = make_reviews(ReviewSpec(DOCUMENTS[name]))
-    # Put together again, in the order of the file: this table has splits of its own.
+    # Concatenated in the order of the file: this table has its own splits.
     whole = Sets.concatenate([task.train, task.valid, task.test])
     return whole.subset(np.argsort(whole.ids))
 
 
 def splits(name: str, sets: Any, repeat: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Training and test sets of every fold."""
+    """Yield training and test sets of every fold."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     protocol = PROTOCOLS[name]
@@ -82,7 +95,7 @@ def splits(name: str, sets: Any, repeat: int) -> Iterator[tuple[np.ndarray, np.n
         yield drawn[:4000], drawn[4000:6000]
     elif name.startswith("ted"):  # first half to train, second half to test
         yield everything[: len(sets) // 2], everything[len(sets) // 2 :]
-    elif protocol.classes:
+    elif protocol.classes and np.ndim(sets.y) == 1:
         folds = StratifiedKFold(protocol.folds, shuffle=True, random_state=repeat)
         yield from folds.split(everything, sets.y)
     else:
@@ -91,31 +104,50 @@ def splits(name: str, sets: Any, repeat: int) -> Iterator[tuple[np.ndarray, np.n
 
 
 def one_fold(name: str, sets: Any, model: str, train: Any, test: Any, seed: int) -> dict[str, Any]:
-    """Train and measure; scores and labels of the test sets are kept too."""
+    """Train a network and return scores and labels of the test sets."""
     from capnets.estimators import SetClassifier, SetRegressor
+    from capnets.learn import learn, make_plan
+    from capnets.learn.averaging import mean_prediction
+    from capnets.sets.orders import Orders
 
-    held = sets.subset(test)
+    network, *parts = model.split(":")
+    classes, held = PROTOCOLS[name].classes, sets.subset(test)
     began = time.process_time()
-    if PROTOCOLS[name].classes:
-        estimator: Any = SetClassifier(model, random_state=seed)
-        estimator.fit(sets.subset(train), np.asarray(sets.y)[train].astype(int))
-        scores = estimator.decision_function(held)
-    else:
-        estimator = SetRegressor(model, random_state=seed).fit(sets.subset(train))
-        scores = estimator.predict(held)
+    estimator: Any = (SetClassifier if classes else SetRegressor)(network, random_state=seed)
+    y = np.asarray(sets.y)[train]
+    problem = estimator.problem(sets.subset(train), y.astype(int) if classes else y)
+    plan = make_plan(problem, estimator.options())
+    if parts:
+        spec = replace(plan.model, aggregation=parts[0], baseline=parts[1])
+        plan = replace(plan, model=spec, loss="bernoulli" if parts[0] == "any" else plan.loss)
+    trained, _ = learn(problem, plan)
+    scores = mean_prediction(trained, held, Orders.averaging(plan.orders))
+    scores = logit(scores) if plan.loss == "bernoulli" else scores
+    scores = scores[:, 0] if scores.shape[1] == 1 else scores
     return {
-        # Of the processor: what the clock says depends on what else the machine does.
+        # Processor time: wall time depends on what else the machine does.
         "cpu_seconds": round(time.process_time() - began, 1),
         "labels": np.asarray(held.y).tolist(),
         "scores": np.round(scores, 5).tolist(),
-        "network": estimator.spec_.to_dict(),
-        "recipe": estimator.recipe_.to_dict(),
-        "orders": estimator.n_orders_,
+        "network": plan.model.to_dict(),
+        "recipe": plan.recipe.to_dict(),
+        "orders": plan.orders,
+    }
+
+
+def peer(name: str, sets: Any, model: str, train: Any, test: Any, seed: int) -> dict[str, Any]:
+    """Train a method of others."""
+    began = time.process_time()
+    scores = PEERS[model](sets, train, test, classes=PROTOCOLS[name].classes, seed=seed)
+    return {
+        "cpu_seconds": round(time.process_time() - began, 1),
+        "labels": np.asarray(sets.y)[test].tolist(),
+        "scores": np.round(scores, 5).tolist(),
     }
 
 
 def baseline(name: str, sets: Any, train: Any, test: Any) -> dict[str, Any]:
-    """Pooled features (mean and maximum; for thrombin the minimum too) and a plain model."""
+    """Train a plain model on pooled features (mean and maximum; for thrombin the minimum too)."""
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
@@ -129,7 +161,14 @@ def baseline(name: str, sets: Any, train: Any, test: Any) -> dict[str, Any]:
         [np.concatenate([p(sets[k], axis=0) for p in pools]) for k in range(len(sets))]
     )
     y = np.asarray(sets.y)
-    if PROTOCOLS[name].classes:
+    if PROTOCOLS[name].classes and y.ndim > 1:
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
+        found = [
+            model.fit(pooled[train], c[train].astype(int)).decision_function(pooled[test])
+            for c in y.T
+        ]
+        scores = np.stack(found, axis=1)
+    elif PROTOCOLS[name].classes:
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
         scores = model.fit(pooled[train], y[train].astype(int)).decision_function(pooled[test])
     elif name == "thrombin":
@@ -141,7 +180,7 @@ def baseline(name: str, sets: Any, train: Any, test: Any) -> dict[str, Any]:
 
 
 def known() -> dict[tuple[str, str, int, int], dict[str, Any]]:
-    """The newest line of every fold, in the order they were written."""
+    """Return the newest line of every fold, in the order they were written."""
     if not LINES.exists():
         return {}
     from capnets.models import ModelSpec
@@ -160,11 +199,11 @@ def known() -> dict[tuple[str, str, int, int], dict[str, Any]]:
 
 
 def stale(line: dict[str, Any], sets: Any, train: Any) -> bool:
-    """Whether a fold was trained in another way than it would be now."""
+    """Return whether a fold would be trained differently now."""
     from capnets.training.presets import preset_for
     from capnets.training.recipe import RECIPES
 
-    if line["model"] == "baseline":
+    if "network" not in line:
         return False
     preset = preset_for(len(train), sets.in_features)
     names = ("hidden", "layers", "dropout", "members")
@@ -176,7 +215,7 @@ def stale(line: dict[str, Any], sets: Any, train: Any) -> bool:
 
 
 def run(data: list[str], models: list[str], repeats: int | None) -> None:
-    """Every fold that has no line yet; repeat by repeat, so that an early look is a fair one."""
+    """Run every fold without a line, repeat by repeat, so that early tables are fair."""
     import torch
 
     torch.set_num_threads(1)
@@ -194,6 +233,8 @@ def run(data: list[str], models: list[str], repeats: int | None) -> None:
             about = dict(zip(("data", "model", "repeat", "fold"), key, strict=True))
             if model == "baseline":
                 result = baseline(name, sets, train, test)
+            elif model in PEERS:
+                result = peer(name, sets, model, train, test, 1000 * repeat + fold)
             else:
                 result = one_fold(name, sets, model, train, test, 1000 * repeat + fold)
             done[key] = about | result
@@ -203,7 +244,7 @@ def run(data: list[str], models: list[str], repeats: int | None) -> None:
 
 
 def main() -> None:
-    """Run what is asked for, then write the table."""
+    """Run the requested folds, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS))
     parser.add_argument("--models", nargs="+", default=["baseline", *MODELS])

@@ -148,6 +148,24 @@ FILES: dict[str, DataFile] = {
             "CC BY-SA",
         ),
         DataFile(
+            "mil/birds.npz",
+            "76c7f65022fe40221fedf3d1129eedf98b7479c040d80c6e975447e9e19ba9de",
+            "HJA birdsong, Briggs et al. (2012), through macarbonneau/MILSurvey",
+            "research use",
+        ),
+        DataFile(
+            "mil/protein.npz",
+            "9ffca0c66cb3e682f99e699ad8e8d9b7b373b010c7652f7ad4709571997d805a",
+            "TrX proteins, Wang et al. (2004), through the package mil",
+            "MIT",
+        ),
+        DataFile(
+            "mil/web1.npz",
+            "54e3a2cfb5bbac61c20adc23b097d9644887c05b802658281c602487d990a7cf",
+            "Web recommendation, Zhou et al. (2005), through the package mil",
+            "MIT",
+        ),
+        DataFile(
             "reviews/ted_comments.npz",
             "7771d0496d37ba1aee82cecbe3ee61ddf53784dc19a0f807183ab8c9171e1353",
             f"TED comments, {_WMIL}",

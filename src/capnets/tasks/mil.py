@@ -1,7 +1,7 @@
 """Load multiple-instance data sets: real sets ("bags") with one label each.
 
 >>> sorted(MIL)
-['elephant', 'musk1', 'musk2', 'mutagenesis', 'thrombin']
+['birds', 'elephant', 'musk1', 'musk2', 'mutagenesis', 'protein', 'thrombin', 'web1']
 """
 
 from __future__ import annotations
@@ -34,12 +34,16 @@ MIL: dict[str, MilData] = {
     "elephant": MilData("pictures, with an elephant or not", "region", ("none", "elephant")),
     "mutagenesis": MilData("molecules, mutagenic or not", "atom", ("no", "mutagenic")),
     "thrombin": MilData("molecules and their affinity to thrombin", "atom", None, "pKi"),
+    "birds": MilData("recordings and the species heard in them", "segment", ("absent", "heard")),
+    "protein": MilData("proteins, thioredoxin fold or not", "segment", ("other", "fold")),
+    "web1": MilData("index pages, recommended or not", "linked page", ("no", "recommended")),
 }
 
 
 def load_mil(name: str) -> Sets:
-    """Load a data set; labels are 0 and 1, or amounts.
+    """Load a data set; labels are 0 and 1 (`birds`: one column per species), or amounts.
 
+    The classes of instances are known in `birds` only: 1 to 13, the species; -1 if unknown.
     Instances are in the order of the file. Shuffle them, because that order may carry information.
     """
     if name not in MIL:
@@ -48,8 +52,11 @@ def load_mil(name: str) -> Sets:
         X = file["X"].astype(np.float32)
         names = tuple(map(str, file["feature_names"])) if "feature_names" in file.files else None
         ids = file["bag_id"] if "bag_id" in file.files else None
-        offsets, y = file["offsets"].astype(np.int64), file["y"].astype(np.float32)
-    return Sets(X, np.arange(len(X)), offsets, y, ids=ids, feature_names=names)
+        offsets = file["offsets"].astype(np.int64)
+        y = file["Y" if "Y" in file.files else "y"].astype(np.float32)
+        known = "instance_label" in file.files
+        classes = file["instance_label"].astype(np.int64) if known else None
+    return Sets(X, np.arange(len(X)), offsets, y, ids=ids, feature_names=names, classes=classes)
 
 
 def load_wmil(name: str) -> Sets:
