@@ -111,10 +111,13 @@ class TestReproduce:
             (["reproduce", "main", "--models", ","], "--models: no name in ','"),
             (["reproduce", "main", "--recipe", "quick"], "unknown recipe of the paper's"),
             (["report", "r", "--scale", "big"], "unknown scale 'big'"),
-            (["reproduce", "main", "--seeds", "0,one"], "--seeds: numbers with commas between"),
+            (
+                ["reproduce", "main", "--seeds", "0,one"],
+                "--seeds must be numbers separated by commas",
+            ),
             (
                 ["reproduce", "main", "--tasks", "Sent", "--scale", "smoke"],
-                "the scale smoke leaves out all that was asked for of main-mean, main-median",
+                "the scale smoke has no runs for main-mean, main-median",
             ),
             (
                 ["reproduce", "main", "-j", 2, "--cluster", "tcp://127.0.0.1:9"],

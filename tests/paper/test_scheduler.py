@@ -105,7 +105,7 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
         os.killpg(scheduler.pid, signal.SIGINT)
         said = scheduler.communicate(timeout=100)[1]
     assert scheduler.returncode == 130
-    assert "the same command goes on" in said
+    assert "the same command resumes" in said
     assert "Traceback" not in said
     assert Results(folder).read()
 

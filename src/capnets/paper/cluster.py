@@ -1,8 +1,8 @@
-"""The workers of a Dask cluster.
+"""Workers of a Dask cluster.
 
-Every job is one future, done again if its worker is lost. Run folders are written where the
-worker is: on a file system that all share, what was interrupted goes on from its checkpoint;
-elsewhere it begins anew. Records travel home either way.
+Every job is one future, run again if its worker is lost. Run folders are written where the worker
+is: on a shared file system an interrupted job resumes from its checkpoint, elsewhere it starts
+over. Records are returned either way.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ TOPIC = "capnets-progress"
 
 
 class ClusterWorkers:
-    """The workers of a scheduler.
+    """Workers of a Dask scheduler.
 
     Parameters
     ----------
     address
-        Of the scheduler, such as tcp://10.0.0.1:8786.
+        Address of the scheduler, such as tcp://10.0.0.1:8786.
     runs
         The folder of run folders, as the workers see it.
     """
@@ -58,29 +58,29 @@ class ClusterWorkers:
 
     @property
     def count(self) -> int:
-        """How many workers the scheduler has now."""
+        """Current number of workers."""
         return len(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def room(self) -> int:
-        """Workers that have nothing to do, and some more so that none waits for the next job."""
+        """Return twice the number of workers less the jobs submitted, so that no worker waits."""
         return max(0, 2 * self.count - len(self.futures))
 
     def submit(self, job: Job) -> None:
-        """Hand a job to the scheduler."""
+        """Submit a job to the scheduler."""
         future = self.client.submit(_attempt, job, self.runs, pure=False)
         self.futures[job.key] = (job, future)
         future.add_done_callback(partial(self._end, job))
 
     def events(self, timeout: float) -> Iterator[Event]:
-        """What the scheduler says."""
+        """Yield what the scheduler reports."""
         try:
             event = self.happened.get(timeout=timeout)
         except Empty:
             if self.client.status != "running":
-                raise InputError("the Dask scheduler is gone; start it, then again") from None
+                raise InputError("lost the Dask scheduler; restart it and run again") from None
             return
         if isinstance(event, EpochDone):
-            if event.job.key in self.futures:  # else it arrived behind its own end
+            if event.job.key in self.futures:  # else the job is already done
                 yield event
             return
         job = event.record.job if isinstance(event, JobDone) else event.job
@@ -89,8 +89,8 @@ class ClusterWorkers:
         yield event
 
     def stop(self) -> None:
-        """Take back what is not done and leave; the cluster stays."""
-        with suppress(Exception):  # a scheduler that is gone has nothing to take back
+        """Cancel unfinished jobs and disconnect; the cluster keeps running."""
+        with suppress(Exception):  # the scheduler may be gone
             self.client.cancel([future for _, future in self.futures.values()], force=True)
         self.client.close()
 
@@ -103,8 +103,8 @@ class ClusterWorkers:
         if future.status == "finished":
             self.happened.put(future.result())
         elif future.status == "error":
-            # `attempt` lets no exception through: this one is Dask's, which has tried several
-            # workers and lost them all, or could not bring the result home.
+            # `attempt` catches all exceptions, so this one is Dask's: it lost several workers, or
+            # could not return the result.
             error = future.exception()
             if type(error).__name__ == "KilledWorker":
                 self.happened.put(WorkerLost(job, final=True))
@@ -113,10 +113,10 @@ class ClusterWorkers:
 
 
 def _connect(address: str) -> Any:
-    """A client of the scheduler; within seconds, whatever is at the address.
+    """Connect to the scheduler, or fail within seconds, whatever is at the address.
 
-    The scheduler is greeted before a client is made: one that waits for an answer in vain can
-    neither be stopped nor closed.
+    The scheduler is asked for its identity before a client is made, because a client that waits
+    for an answer can neither be stopped nor closed.
     """
     place = _place(address)
     try:
@@ -127,8 +127,8 @@ def _connect(address: str) -> Any:
     try:
         _within(SECONDS_TO_ANSWER, partial(_greet, address, place))
         return connect(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
-    except Exception as error:  # who knows what is made of the words of something that is not Dask
-        strange = isinstance(error, MemoryError)  # they were taken for the size of a message
+    except Exception as error:  # anything can be at the address
+        strange = isinstance(error, MemoryError)  # its bytes were read as the size of a message
         why = "what is there is not Dask" if strange else str(error) or "no answer"
         raise InputError(
             f"no Dask scheduler answers at {address} within {SECONDS_TO_ANSWER} s ({why}); "
@@ -137,8 +137,8 @@ def _connect(address: str) -> Any:
 
 
 def _place(address: str) -> tuple[str, int]:
-    """Host and port; what has none is refused before Dask spends its time on it."""
-    with suppress(ValueError):  # a port that is no number, a bracket that does not end
+    """Return host and port; refuse other addresses before Dask tries them."""
+    with suppress(ValueError):  # invalid port or bracket
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
         spaces = any(map(str.isspace, address))
         if parts.scheme in PROTOCOLS and parts.hostname and parts.port and not spaces:
@@ -150,8 +150,8 @@ def _place(address: str) -> tuple[str, int]:
 
 
 def _greet(address: str, place: tuple[str, int]) -> None:
-    """Have the scheduler say who it is."""
-    # Also finds the name of the host; Dask's threads for that would outlive the deadline.
+    """Check that a scheduler answers."""
+    # Also resolves the host name; Dask's threads for that would outlive the deadline.
     socket.create_connection(place, timeout=SECONDS_TO_ANSWER).close()
     who = asyncio.run(asyncio.wait_for(_identity(address), SECONDS_TO_ANSWER))
     if "Scheduler" not in who:
@@ -170,7 +170,7 @@ async def _identity(address: str) -> str:
 
 
 def _within(seconds: float, act: Callable[[], None]) -> None:
-    """Do something that may hang where nothing can stop it; then it is left behind."""
+    """Call a function that may hang; give up after a deadline."""
     done: Future[None] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""What was found beside what was printed: every table at one scale."""
+"""Compare results with printed numbers, table by table, each at one scale and recipe."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from capnets.paper.tables import TABLES, Entry, Table
 __all__ = ["Compared", "Comparison", "Number", "Shown", "compare"]
 
 Verdict = Literal["better", "equal", "worse", "differs"]
-# Statistics of drawn labels, which are to be equal, may differ by chance.
+# Relative tolerance for statistics of drawn labels.
 CLOSE = 0.01
-# What no chance enters.
+# Metrics that are compared exactly.
 EXACT = ("parameters",)
 
 
@@ -46,25 +46,25 @@ class Number:
 
 @dataclass(frozen=True)
 class Shown:
-    """One entry of a table with what was found.
+    """One entry of a table with its result.
 
     Attributes
     ----------
     ours
-        The number (or curve); None: nothing was found.
+        The number (or curve); None without a result.
     deviation
-        Over the seeds; None: a single seed, or a curve.
+        Standard deviation over seeds; None for a single seed or a curve.
     seeds
         The number of each seed.
     blocks
         For an error: of each seed, the errors on blocks of test sets; empty if not recorded.
     done, wanted
-        How many of its runs gave a number, and how many its scale asks for (or there are).
+        Number of runs with a result, and number of runs that the scale asks for (or there are).
     failures
-        What kept the others from it, if anything did.
+        Failures of the other runs.
     verdict
-        Ours against the printed number; None: one of them is missing, or they cannot be compared.
-        Where some seeds failed there is none: those that did not say nothing about the rest.
+        Ours against the printed number; None if one of them is missing, if they cannot be
+        compared, or if a seed failed.
     """
 
     entry: Entry
@@ -78,7 +78,7 @@ class Shown:
     blocks: tuple[tuple[float, ...], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON object."""
+        """Return a JSON object."""
         entry = self.entry
         return {
             "row": entry.row,
@@ -97,7 +97,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Compared:
-    """A table of the paper with what was found, under one protocol."""
+    """A table of the paper with results, under one protocol."""
 
     table: Table
     scale: Scale
@@ -106,56 +106,56 @@ class Compared:
 
     @cached_property
     def by_place(self) -> Mapping[tuple[str, str], Shown]:
-        """What stands in a row and a column."""
+        """Entries by row and column."""
         return {(s.entry.row, s.entry.column): s for s in self.shown}
 
     @property
     def rows(self) -> list[str]:
-        """Its rows in order."""
+        """Names of rows, in order."""
         return list(dict.fromkeys(s.entry.row for s in self.shown))
 
     @property
     def columns(self) -> list[str]:
-        """Its columns in order."""
+        """Names of columns, in order."""
         return list(dict.fromkeys(s.entry.column for s in self.shown))
 
     @property
     def printed(self) -> tuple[Shown, ...]:
-        """The entries of the paper's own rows."""
+        """Entries of the paper's networks."""
         return tuple(s for s in self.shown if not s.entry.beyond)
 
     @property
     def beyond(self) -> tuple[Shown, ...]:
-        """The entries of networks that the paper does not have: ours alone, below its rows."""
+        """Entries of networks beyond the paper."""
         return tuple(s for s in self.shown if s.entry.beyond)
 
     @property
     def beyond_rows(self) -> list[str]:
-        """The rows of those networks."""
+        """Rows of networks beyond the paper."""
         return list(dict.fromkeys(s.entry.row for s in self.beyond))
 
     @property
     def done(self) -> int:
-        """How many of its entries have a number of ours."""
+        """Number of entries with a result."""
         return sum(s.ours is not None for s in self.shown)
 
     @property
     def begun(self) -> bool:
-        """Whether anything of it was run, also what failed."""
+        """True if any run was made, also a failed one."""
         return any(s.done or s.failures for s in self.shown)
 
     @property
     def caveats(self) -> list[str]:
-        """Why some numbers cannot be compared, each reason once."""
+        """Reasons why some numbers cannot be compared, each once."""
         return list(dict.fromkeys(s.entry.caveat for s in self.shown if s.entry.caveat))
 
     def ours(self, row: str, column: str) -> float | None:
-        """A number of ours."""
+        """Return a number of ours."""
         shown = self.by_place.get((row, column))
         return shown.ours if shown and isinstance(shown.ours, float) else None
 
     def paper(self, row: str, column: str) -> float | None:
-        """A printed number."""
+        """Return a printed number."""
         shown = self.by_place.get((row, column))
         published = shown.entry.published if shown else None
         return published if isinstance(published, float) else None
@@ -191,7 +191,7 @@ class Comparison:
     records: Mapping[str, Record] = field(repr=False)
 
     def at(self, name: str, scale: Scale) -> Compared:
-        """A table at the scale of another one, for what compares the two."""
+        """Return a table at the scale of another one, to compare the two."""
         if self.tables[name].scale == scale:
             return self.tables[name]
         entries = _entries(TABLES[name], scale, _seeds(self.records), self.records)
@@ -201,19 +201,19 @@ class Comparison:
 def compare(
     records: Mapping[str, Record], *, protocol: str, scales: Sequence[Scale] = ()
 ) -> Comparison:
-    """Every table of the paper beside what was found, each at one scale, with one recipe.
+    """Compare every table of the paper with records, each at one scale and recipe.
 
-    All seeds count that were run, also those that the scale does not ask for.
+    All seeds count, also those that the scale does not ask for.
 
     Parameters
     ----------
     scales
-        What a table may be shown at; it is the first that was begun. By default all there are, the
-        largest first.
+        Scales to choose from; a table has the first that was begun. By default all, the largest
+        first.
     """
     scales = scales or every_scale()
     if not records:
-        raise InputError("there are no records to compare with the paper; run something first")
+        raise InputError("there are no records to compare with the paper: run something first")
     seeds = _seeds(records)
     main = [_keys(_entries(TABLES["main-mean"], scale, seeds, records)) for scale in scales]
     compared = {}
@@ -246,11 +246,10 @@ def _first_begun(
     seeds: tuple[int, ...],
     records: Mapping[str, Record],
 ) -> tuple[Scale, tuple[Entry, ...]]:
-    """A scale is begun by a result that is this table's and this scale's alone.
+    """Return the first scale with a result that belongs to this table and scale alone.
 
-    What a table shares with the main table, or one scale with another (documents are the same at
-    every scale and with every recipe), would hide a smaller experiment that was done completely;
-    and so would a failure.
+    Results shared with the main table, or between scales (documents are the same at every scale),
+    do not count: they would hide a smaller experiment that is complete. Nor do failures.
     """
     at = [(scale, _entries(table, scale, seeds, records)) for scale in scales]
     keys = [_keys(entries) for _, entries in at]
@@ -267,7 +266,7 @@ def _first_begun(
 def _entries(
     table: Table, scale: Scale, seeds: tuple[int, ...], records: Mapping[str, Record]
 ) -> tuple[Entry, ...]:
-    """The entries with every seed; one that needs a single seed has the first that was run."""
+    """Return the entries with every seed; one of a single seed takes the first that was run."""
     every = tuple(dict.fromkeys((*seeds, *scale.seeds)))
     entries = _built(table.name, replace(scale, seeds=every))
     for k, seed in enumerate(every[1:], start=1):
@@ -284,7 +283,7 @@ def _entries(
 
 @cache
 def _built(name: str, scale: Scale) -> tuple[Entry, ...]:
-    """Kept, as both protocols and every report of a process need them, and their keys, again."""
+    """Build the entries of a table; cached, as both protocols need them and their keys."""
     return TABLES[name].entries(scale)
 
 
@@ -357,10 +356,10 @@ def _values(
 
 
 def _comparable(table: Table, scale: Scale, protocol: str) -> bool:
-    """Whether the printed numbers are a measure for ours.
+    """Return whether ours can be compared with printed numbers.
 
-    The paper has none for held-out images, and none for experiments smaller than its own, but for
-    what does not depend on their size (parameters, statistics of labels).
+    The paper has none for held-out images, and none for smaller experiments, except for what does
+    not depend on their size (parameters, statistics of labels).
     """
     return protocol == "shared" and (scale.name == "full" or table.better is None)
 

@@ -1,4 +1,4 @@
-"""How long the rest will take, from what was seen so far."""
+"""Estimate the time that jobs take from finished ones."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from capnets.training.recipe import recipe
 
 __all__ = ["Estimate", "epochs_of"]
 
-# Documents have their own number and sizes; about so many sentences are in the training part.
+# Approximate number of sentences in the training documents.
 _SENTENCES = 80_000.0
 
 
 class Estimate:
-    """Seconds for seeing an instance once in training, by model.
+    """Seconds per instance and epoch, by model and recipe.
 
     Parameters
     ----------
     records
-        What was done before.
+        Finished jobs.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
@@ -33,7 +33,7 @@ class Estimate:
             self.see(record)
 
     def see(self, record: Record) -> None:
-        """Learn from what was done."""
+        """Add a finished job."""
         if not isinstance(record.job, TrainingJob) or record.failure is not None:
             return
         instances = record.metrics["epochs"] * _per_epoch(record.job)
@@ -45,7 +45,7 @@ class Estimate:
             self.instances[group] += instances
 
     def left(self, outcome: Outcome) -> float | None:
-        """Seconds until all is done; None: nothing was seen yet to judge by."""
+        """Return the seconds until all jobs are done; None if nothing is known yet."""
         total = sum(self._of(job, epoch=0) for job in outcome.waiting)
         longest = 0.0
         for running in outcome.running.values():
@@ -70,14 +70,14 @@ class Estimate:
 
 
 def epochs_of(job: Job) -> int:
-    """How many epochs a job takes at most; 0 where nothing is trained."""
+    """Return the largest number of epochs of a job; 0 if nothing is trained."""
     if not isinstance(job, TrainingJob) or job.model == RIDGE:
         return 0
     return recipe(job.recipe, epochs=job.epochs).epochs
 
 
 def _per_epoch(job: TrainingJob) -> float:
-    """Instances of an epoch."""
+    """Return the number of instances of an epoch."""
     if job.sets is None:
         return _SENTENCES
     return job.sets * sum(job.sizes) / len(job.sizes)

@@ -1,7 +1,7 @@
-"""Doing what a job asks for: what a worker process runs.
+"""Run a job.
 
-Everything here can be done again without harm: a finished run is read back, an unfinished one goes
-on from its checkpoint, and whoever comes second waits for the first.
+Jobs are idempotent: a finished run is read back, an interrupted one resumes from its checkpoint,
+and of two processes with the same job the second waits for the first.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from capnets.training.recipe import Recipe, recipe
 
 __all__ = ["VERSION", "current", "is_stale", "made", "run_job"]
 
-# To be raised when the same job and recipe give other numbers than before: other start weights,
-# another drawing of sets, another measurement. Older records are then done again.
+# Raised when earlier results are no longer comparable: another drawing of sets, another
+# measurement. Older records are then stale. Other random numbers alone do not make them so.
 VERSION = 1
 
 # Claims are judged on a draw of test sets that is so many times larger than the tables'.
@@ -59,7 +59,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def run_job(job: Job, *, runs: Path, progress: Callable[[int], None] | None = None) -> Record:
-    """Do what a job asks for.
+    """Run a job and return its record.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ def is_stale(record: Record) -> bool:
 
 
 def current(records: Mapping[str, Record]) -> dict[str, Record]:
-    """Those that are not stale."""
+    """Return the records that are not stale."""
     return {key: record for key, record in records.items() if not is_stale(record)}
 
 
 def made(job: Job) -> dict[str, Any]:
-    """How a job is done today."""
+    """Return how a job would be run today."""
     how: dict[str, Any] = {"version": VERSION, **provenance()}
     if isinstance(job, TrainingJob):
         how["recipe"] = _recipe(job).to_dict()
@@ -215,7 +215,7 @@ def _block_errors(model: SetModel, sets: Sets) -> list[float]:
 
 
 def _more(model: SetModel, job: TrainingJob, task: TaskSets, protocol: str) -> dict[str, Any]:
-    """What only the paper asks about: errors under five orders, the values of its examples."""
+    """Measure what only the paper asks for: errors under five orders, values of its examples."""
     more: dict[str, Any] = {}
     if model.ordered:
         orders = order_sensitivity(model, task.test_sets(protocol), orders=5, seed=job.data_seed)
@@ -228,7 +228,7 @@ def _more(model: SetModel, job: TrainingJob, task: TaskSets, protocol: str) -> d
 
 
 def _example(classes: tuple[int, ...], job: TrainingJob, task: TaskSets, protocol: str) -> Sets:
-    """One set of images of the given classes; the paper's own pictures are not known."""
+    """Draw one set of images of the given classes; the paper's own images are not known."""
     rows = task.images.rows("test" if protocol == "held-out" else "train")
     draw = np.random.default_rng([job.data_seed, len(STREAMS)])
     chosen = [draw.choice(rows[task.images.classes[rows] == c]) for c in classes]
@@ -260,7 +260,7 @@ def _task(job: TrainingJob) -> TaskSets | ReviewSets:
 
 @lru_cache(maxsize=8)
 def _sets(spec: TaskSpec) -> TaskSets:
-    """Drawn once for all networks that a process trains with them."""
+    """Draw sets once for all networks that a process trains with them."""
     return make(spec)
 
 

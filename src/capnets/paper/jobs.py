@@ -1,8 +1,8 @@
-"""What can be asked for: one training run, the labels of one draw of sets, the size of one network.
+"""Jobs: one training, the labels of one draw of sets, or the size of one network.
 
-Each is a frozen job that round-trips through JSON and has a short key. Two tables that need the
-same run name the same key, so it is made once. A run says nothing about the protocol: a trained
-network is evaluated under both.
+A job is a frozen record that round-trips through JSON and has a short key. Two tables that need the
+same job have the same key, so it runs once. A job does not name a protocol: a trained network is
+evaluated under both.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ __all__ = ["Job", "LabelJob", "ShapeJob", "TrainingJob", "job_from_dict"]
 
 
 class _Keyed(Record):
-    """A recorded job that says its kind and has a key."""
+    """A recorded job with a kind and a key."""
 
     kind: ClassVar[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON object, its kind first."""
+        """Return a JSON object, its kind first."""
         return {"kind": self.kind, **super().to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Read what `to_dict` gave."""
+        """Read what `to_dict` wrote."""
         values = dict(values)
         if (kind := values.pop("kind", cls.kind)) != cls.kind:
             raise InputError(f"expected a record of the kind {cls.kind!r}, not {kind!r}")
@@ -41,7 +41,7 @@ class _Keyed(Record):
 
     @cached_property
     def key(self) -> str:
-        """A short name that is the same for the same job, in every process and version.
+        """Hash of the job, the same in every process and version.
 
         Fields that are None or empty are left out, so that a field added later, with such a
         default, leaves the keys of old records as they were.
@@ -72,17 +72,17 @@ class TrainingJob(_Keyed):
     Attributes
     ----------
     sizes
-        Possible numbers of instances of a set, equally likely; none: as the source has them.
+        Set sizes, equally likely; empty if the source determines them.
     sets, valid_sets, test_sets
-        How many sets to draw; None: all that the source has.
+        Number of sets to draw; None for all that the source has.
     data_seed, seed
-        Of drawing the sets, and of training. Seeds of training see the same sets.
+        Seeds of the data and of training. All seeds of training see the same sets.
     recipe, epochs, learning_rate
-        How to train; None: as the recipe says.
+        Training recipe; None keeps its setting.
     activation
-        What makes added values of the decoder's output; None: what the model has by default.
+        Activation that turns outputs of the decoder into added values; None for the default.
     priors
-        What is known about added values, as `training.priors` records it.
+        Priors on added values, as `training.priors` records them.
     """
 
     kind: ClassVar[str] = "run"
@@ -148,7 +148,7 @@ _KINDS: dict[str, type[TrainingJob] | type[LabelJob] | type[ShapeJob]] = {
 
 
 def job_from_dict(record: dict[str, Any]) -> Job:
-    """What `to_dict` wrote, of whichever kind it is.
+    """Read a job of any kind from what `to_dict` wrote.
 
     >>> job_from_dict({"kind": "shape", "model": "c-gru"}).in_features
     64

@@ -1,4 +1,4 @@
-"""What a command has to do: the entries of some tables, and every run behind them once."""
+"""Plan a reproduction: the entries of some tables and the jobs behind them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Plan:
 
     @cached_property
     def jobs(self) -> Mapping[str, Job]:
-        """All that has to be done, by key: what several entries need is there once."""
+        """All jobs by key, each once."""
         return {
             job.key: job for _, entries in self.tables for entry in entries for job in entry.needed
         }
@@ -36,10 +36,10 @@ def narrow(
     models: Iterable[str] | None = None,
     tasks: Iterable[str] | None = None,
 ) -> tuple[Entry, ...]:
-    """The entries about some models and tasks; None: about any.
+    """Return the entries about some models and tasks; None for all.
 
-    An entry that is about no model (a statistic of labels) has no place among those of given
-    models, and likewise for tasks.
+    Entries without a model (statistics of labels) are left out if models are given, and likewise
+    for tasks.
     """
     wanted_models = None if models is None else {find_model(name) for name in models}
     wanted_tasks = None if tasks is None else {find_task(name) for name in tasks}
@@ -59,9 +59,9 @@ def make_plan(
     tasks: Iterable[str] | None = None,
     seeds: Iterable[int] | None = None,
 ) -> Plan:
-    """What to do for some tables, narrowed to models, tasks and seeds.
+    """Plan the jobs of some tables, narrowed to models, tasks and seeds.
 
-    Seeds replace those of the scale, so they can also be more than it has.
+    Seeds replace those of the scale.
 
     >>> plan = make_plan(["table1"], models=["c-gru"], tasks=["US", "WTri"], seeds=[0])
     >>> [job.task for job in plan.jobs.values()]
@@ -80,12 +80,12 @@ def make_plan(
     if not tables:
         raise InputError(
             f"nothing is left of {', '.join(t.name for t in found) or 'no tables'} with "
-            f"models {models or 'any'} and tasks {tasks or 'any'}; ask for more of them"
+            f"models {models or 'any'} and tasks {tasks or 'any'}; name others"
         )
     plan = Plan(size, tuple(tables))
     if not plan.jobs:
         raise InputError(
-            f"the scale {size.name} leaves out all that was asked for of "
-            f"{', '.join(table.name for table, _ in tables)}; take another scale"
+            f"the scale {size.name} has no runs for "
+            f"{', '.join(table.name for table, _ in tables)}; choose another scale"
         )
     return plan

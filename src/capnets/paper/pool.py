@@ -1,7 +1,7 @@
-"""Where the work is done: local processes, or a Dask cluster. Both are told and asked alike.
+"""Worker pools: local processes, or a Dask cluster behind the same interface.
 
-Work is handed out job by job, and what came of it comes back as events. Nothing depends on a
-worker surviving: what it was at is handed out again.
+Jobs are submitted one by one, and results come back as events. If a worker dies, its job is
+submitted again.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class EpochDone:
 
 @dataclass(frozen=True)
 class JobDone:
-    """A job was done, well or with a recorded failure."""
+    """A job is done, successfully or with a recorded failure."""
 
     record: Record
 
 
 @dataclass(frozen=True)
 class WorkerLost:
-    """The process that was at a job is gone; `final`: so were those that tried it before."""
+    """The worker of a job died; `final` if the pool has already retried it."""
 
     job: Job
     final: bool = False
@@ -51,9 +51,9 @@ class WorkerLost:
 
 @dataclass(frozen=True)
 class JobError:
-    """A job could not be done, for a reason that is no result: data that is not there, an error.
+    """A job could not run; this is not a result.
 
-    `no_data`: a data file of its source is missing or damaged.
+    `no_data` if a data file of its source is missing or damaged.
     """
 
     job: Job
@@ -65,27 +65,27 @@ Event = EpochDone | JobDone | WorkerLost | JobError
 
 
 class Workers(Protocol):
-    """Some workers."""
+    """A pool of workers."""
 
     @property
     def count(self) -> int:
-        """How many they are, which may change."""
+        """Number of workers; it may change."""
 
     def room(self) -> int:
-        """How many more jobs would be begun at once."""
+        """Return how many more jobs would start at once."""
 
     def submit(self, job: Job) -> None:
-        """Hand out a job."""
+        """Submit a job."""
 
     def events(self, timeout: float) -> Iterator[Event]:
-        """What happened; waits for something at most so many seconds."""
+        """Yield events; wait at most `timeout` seconds for the first."""
 
     def stop(self) -> None:
-        """Let go of everything at once; checkpoints stay."""
+        """Stop all work at once; checkpoints remain."""
 
 
 def attempt(job: Job, runs: Path, progress: Any = None) -> JobDone | JobError:
-    """Do a job, and turn what goes wrong into words: exceptions may not survive the way home."""
+    """Run a job and turn exceptions into messages, as not all of them can be pickled."""
     try:
         from capnets.paper.execute import run_job
 
@@ -107,7 +107,7 @@ class LocalWorkers:
     Parameters
     ----------
     processes
-        How many.
+        Number of processes.
     runs
         The folder of run folders.
     """
@@ -118,19 +118,19 @@ class LocalWorkers:
 
     @property
     def count(self) -> int:
-        """How many processes there are."""
+        """Number of processes."""
         return len(self.workers)
 
     def room(self) -> int:
-        """Processes that have nothing to do."""
+        """Return the number of idle processes."""
         return sum(worker.job is None for worker in self.workers)
 
     def submit(self, job: Job) -> None:
-        """Give a job to a process that has nothing to do."""
+        """Send a job to an idle process."""
         next(worker for worker in self.workers if worker.job is None).begin(job)
 
     def events(self, timeout: float) -> Iterator[Event]:
-        """What the processes say; one that is gone is replaced."""
+        """Yield what the processes report; replace those that died."""
         ready = wait([worker.connection for worker in self.workers], timeout)
         for number, worker in enumerate(self.workers):
             if worker.connection not in ready:
@@ -138,7 +138,7 @@ class LocalWorkers:
             try:
                 event = worker.connection.recv()
             except (EOFError, OSError):
-                # The process is gone; another one takes its place.
+                # The process died: replace it.
                 worker.stop()
                 self.workers[number] = _Worker(self.runs)
                 if worker.job is not None:
@@ -155,7 +155,7 @@ class LocalWorkers:
 
 
 class _Worker:
-    """A process and the line to it."""
+    """A process and the connection to it."""
 
     def __init__(self, runs: Path) -> None:
         # Spawned, not forked: a fork of a process that has used torch's threads can hang.
@@ -164,11 +164,11 @@ class _Worker:
         self.job: Job | None = None
         self.process = context.Process(target=_serve, args=(theirs, runs), daemon=True)
         self.process.start()
-        theirs.close()  # so that the line breaks when the process ends
+        theirs.close()  # so that reading fails when the process ends
 
     def begin(self, job: Job) -> None:
         self.job = job
-        with suppress(OSError):  # the process is gone: the next look at the line says so
+        with suppress(OSError):  # the process died; `events` will find out
             self.connection.send(job)
 
     def stop(self) -> None:
@@ -177,26 +177,26 @@ class _Worker:
         self.connection.close()
 
 
-def _serve(line: Connection, runs: Path) -> None:
-    """Do what comes along the line until it breaks."""
-    # Ctrl-C reaches every process of the terminal; the runner alone decides what it means.
+def _serve(connection: Connection, runs: Path) -> None:
+    """Run jobs from the connection until it closes."""
+    # Ctrl-C reaches every process of the terminal; only the scheduler handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     keep_freed()
     while True:
         try:
-            job = line.recv()
-            line.send(attempt(job, runs, partial(_tell, line, job)))
+            job = connection.recv()
+            connection.send(attempt(job, runs, partial(_tell, connection, job)))
         except (EOFError, OSError):
             return
 
 
-def _tell(line: Connection, job: Job, epoch: int) -> None:
-    line.send(EpochDone(job, epoch))
+def _tell(connection: Connection, job: Job, epoch: int) -> None:
+    connection.send(EpochDone(job, epoch))
 
 
 def _end_with_parent() -> None:
-    """A runner that was killed leaves nobody behind who trains on unheard."""
+    """End this process when the scheduler is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

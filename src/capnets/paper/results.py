@@ -1,8 +1,8 @@
-"""A results folder: one JSON line for everything that was done.
+"""A results folder: one JSON line per finished job.
 
-    results.json   the format of the folder; written first
-    records.jsonl  one line a record, only ever appended to
-    runs/          the run folders of trained networks: checkpoints while they train, then weights
+    results.json   format of the folder; written first
+    records.jsonl  one line per record, append-only
+    runs/          run folders of trained networks: checkpoints while they train, then weights
 
 One runner at a time appends (`Results.hold`). A line is written in one piece and forced to disk; if
 the machine stops in the middle of it, the half-written end is recognised by its missing newline,
@@ -31,23 +31,23 @@ FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What came of one job.
+    """The result of one job.
 
     Attributes
     ----------
     job
-        What was asked for.
+        The job.
     metrics
-        What was measured: numbers, lists of numbers, and for each protocol an object of them.
+        Measurements: numbers, lists of numbers, and an object of them for each protocol.
     failure
-        Why there is nothing to measure: "diverged", "out of memory", "killed"; None: it went well.
+        "diverged", "out of memory" or "killed"; None if the job succeeded.
     reason
-        The same in a sentence.
+        The failure in a sentence.
     made
-        How: recipe, version of the measurements, versions of libraries, machine. Where recipe or
-        version are others today, the record is stale.
+        Recipe, version of the measurements, versions of libraries, commit, kernels and machine. If
+        recipe or version have changed since, the record is stale.
     cost
-        Seconds; differ from run to run, unlike all else here.
+        Seconds; the only part that differs between runs of the same job.
     """
 
     job: Job
@@ -63,12 +63,12 @@ class Record:
         return self.job.key
 
     def under(self, protocol: str) -> dict[str, Any]:
-        """The numbers of a protocol, with those that belong to none."""
+        """Return the metrics of a protocol, with those that belong to none."""
         common = {k: v for k, v in self.metrics.items() if not isinstance(v, dict)}
         return {**common, **self.metrics.get(protocol, {})}
 
     def to_dict(self) -> dict[str, Any]:
-        """One JSON object."""
+        """Return a JSON object."""
         return {
             "key": self.key,
             "choice": self.job.to_dict(),  # the name that jobs had when the format was made
@@ -81,7 +81,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` gave."""
+        """Read what `to_dict` wrote."""
         values = dict(values)
         key = values.pop("key")
         job = job_from_dict(values.pop("choice"))
@@ -154,12 +154,12 @@ class Results:
         return self.folder / "runs"
 
     def read(self) -> dict[str, Record]:
-        """All records by key; where one was made again, the newest."""
+        """Read all records by key; of several with one key, the last."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return {}
-        # Behind the last newline there is nothing, or a line that was never finished.
+        # Text after the last newline is a line that was never finished.
         lines = content[: content.rfind(b"\n") + 1].splitlines()
         records: dict[str, Record] = {}
         for number, line in enumerate(lines, start=1):

@@ -1,4 +1,4 @@
-"""How large the paper's experiments are made: smoke, small, full."""
+"""Scales of the experiments: smoke, small, full."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ PAPER_RATE = 0.001
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """Numbers of sets and seeds, and what every run of a table has in common.
+    """Numbers of sets and seeds, and settings that all runs of a table share.
 
     Attributes
     ----------
     source
-        Images of all tasks; None: those of the paper.
+        Image source of all tasks; None for those of the paper.
     sentiment
-        Whether to run the task whose data is text.
+        Whether to run the task on documents.
     grid_every
         Of the jobs of the hyper-parameter grid, every how-manieth is run.
     """
@@ -61,7 +61,7 @@ class Scale:
             raise InputError(f"seeds must be different and not negative, not {self.seeds}")
 
     def source_of(self, task: str) -> str:
-        """The images of a task (short name)."""
+        """Return the image source of a task (short name)."""
         return self.source or ("fashion-mnist" if task in _FASHION else "mnist")
 
     def sets_of(self, published: int) -> int:
@@ -73,10 +73,9 @@ class Scale:
         return self.sets * published // PAPER_SETS
 
     def job(self, model: str, task: str, *, seed: int | None = None) -> TrainingJob:
-        """The run that the paper's main table has for a model and a task (short name).
+        """Return the job of the main table for a model and a task (short name).
 
-        Other experiments change what they are about with `dataclasses.replace`; what they
-        leave as it is stays the same run.
+        Other experiments change it with `dataclasses.replace`.
         """
         images = TrainingJob(
             model=model,
@@ -92,7 +91,7 @@ class Scale:
         )
         if task != "Sent":
             return images
-        # Documents are what they are: their number and sizes are not drawn.
+        # The number and the sizes of documents are given.
         return replace(
             images,
             source=REVIEWS[0],
@@ -106,9 +105,9 @@ class Scale:
         )
 
     def jobs(self, model: str, task: str) -> tuple[TrainingJob, ...]:
-        """That run with every seed; none where this scale leaves the task out.
+        """Return that job for every seed; none if this scale leaves the task out.
 
-        Nothing of the baseline is drawn: it is the same run whatever the seeds are.
+        The baseline is deterministic: it has one job.
         """
         if task == "Sent" and not self.sentiment:
             return ()
@@ -117,11 +116,11 @@ class Scale:
         return tuple(self.job(model, task, seed=seed) for seed in self.seeds)
 
     def labels(self, task: str, sizes: tuple[int, ...]) -> LabelJob:
-        """The labels that a task's training sets have."""
+        """Return the job that draws the training labels of a task."""
         return LabelJob(task=TASKS[task], source=self.source_of(task), sizes=sizes, sets=self.sets)
 
     def learning_rate(self, rate: float) -> float | None:
-        """The rate to record: none if it is what the recipe has anyway.
+        """Return the rate to record: None if the recipe has it anyway.
 
         So the job of the grid that the paper chose is the main table's run.
         """
@@ -182,7 +181,7 @@ def find_scale(name: str, *, recipe: str | None = None, epochs: int | None = Non
 
 
 def every_scale(recipe: str | None = None) -> tuple[Scale, ...]:
-    """The largest first, each with every recipe, or with the one that is named.
+    """Return all scales, the largest first, each with every recipe or the given one.
 
     >>> [(scale.name, scale.recipe) for scale in every_scale()][:2]
     [('full', 'muon'), ('full', 'fast')]

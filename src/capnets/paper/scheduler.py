@@ -1,4 +1,4 @@
-"""Working off a plan: what is missing in a results folder is done, by any number of workers."""
+"""Run the missing jobs of a plan with a pool of workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from capnets.paper.results import Record, Results, Writer
 
 __all__ = ["Outcome", "Running", "reproduce"]
 
-# A job whose process ended this often has itself to blame.
+# A job is given up after its worker died this often.
 ATTEMPTS = 3
 
 Watch = Callable[[Event | None, "Outcome"], None]
@@ -24,7 +24,7 @@ Watch = Callable[[Event | None, "Outcome"], None]
 
 @dataclass
 class Running:
-    """A job that was begun, and how many of its epochs are done."""
+    """A job that was started, and its number of finished epochs."""
 
     job: Job
     epoch: int = 0
@@ -32,7 +32,7 @@ class Running:
 
 @dataclass
 class Outcome:
-    """How far the work is.
+    """State of a reproduction.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """Whether all that was asked for has a record."""
+        """True if all jobs have a record."""
         return not (self.waiting or self.running or self.errors)
 
 
@@ -69,7 +69,7 @@ def reproduce(
     retry: bool = False,
     watch: Watch | None = None,
 ) -> Outcome:
-    """Do what is missing of a plan, and record it.
+    """Run the jobs of a plan that have no record, and record them.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _work(outcome: Outcome, workers: Workers, writer: Writer, watch: Watch | Non
 
 
 def _hand_out(outcome: Outcome, workers: Workers, unusable: Mapping[str, str]) -> None:
-    """Begin as much as there are workers for, without what needs data of an unusable source."""
+    """Submit jobs while workers are idle; skip those whose data source is unusable."""
     outcome.workers = workers.count
     while outcome.waiting and workers.room():
         job = outcome.waiting.popleft()

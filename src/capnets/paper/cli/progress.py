@@ -1,4 +1,4 @@
-"""What is seen while the paper's runs are made."""
+"""Show the progress of `capnets reproduce`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["watching"]
 
 @contextmanager
 def watching(plan: Plan, folder: Path) -> Iterator[Watch]:
-    """A live table of what is done, what is running, and the time left; lines in a log file."""
+    """Show a live table of jobs and the time left; in a log file, print a line per job."""
     from rich.live import Live
 
     from capnets.paper.estimate import Estimate
@@ -68,7 +68,7 @@ def _line(record: Record) -> str:
 
 
 def _picture(plan: Plan, outcome: Outcome, left: str) -> Group:
-    """What a terminal too low for all of it cuts off is at the end: the tables that are done."""
+    """Draw the table; finished tables come last, where a small terminal cuts off."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""`capnets reproduce`: the paper's tables and figures, run by run, into a results folder."""
+"""`capnets reproduce`: run the experiments behind the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["add_to", "reproduce"]
 
 
-Names = Annotated[str | None, typer.Option(help="Only these, with commas between.")]
+Names = Annotated[str | None, typer.Option(help="Only these, separated by commas.")]
 
 
 def reproduce(
     tables: Annotated[
         list[str] | None,
-        typer.Argument(help="table1, figure2, main, all, …, also with commas; none: list them."),
+        typer.Argument(help="table1, figure2, main, all, …; lists them if omitted."),
     ] = None,
     scale: Annotated[str, typer.Option(help="smoke, small or full (the paper's sizes).")] = "full",
     jobs: Annotated[
@@ -32,11 +32,11 @@ def reproduce(
         typer.Option("--jobs", "-j", help="Local processes, one thread each.", show_default="1"),
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="A Dask scheduler to use instead: tcp://…")
+        str | None, typer.Option(help="Address of a Dask scheduler to use instead: tcp://…")
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option("--results", "-o", help="The results folder.", show_default="results/SCALE"),
+        typer.Option("--results", "-o", help="Results folder.", show_default="results/SCALE"),
     ] = None,
     models: Names = None,
     tasks: Names = None,
@@ -52,10 +52,10 @@ def reproduce(
         ),
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option(help="These instead of the scale's, with commas between.")
+        str | None, typer.Option(help="Seeds instead of the scale's, separated by commas.")
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Do again what failed.")] = False,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Run failed jobs again.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Only list what would be run.")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Run recorded jobs again and compare the bits.")
     ] = False,
@@ -90,7 +90,7 @@ def reproduce(
             outcome = run(plan, folder, processes=jobs, cluster=cluster, retry=retry, watch=watch)
         except KeyboardInterrupt:
             typer.echo(
-                f"Stopped. What was finished is in {folder}; the same command goes on.", err=True
+                f"Stopped. Finished jobs are in {folder}; the same command resumes.", err=True
             )
             raise typer.Exit(130) from None
     _say_outcome(outcome, folder, as_json=as_json)
@@ -99,10 +99,10 @@ def reproduce(
 
 
 def _names(what: str, text: str) -> list[str]:
-    """What stands between commas; one too many, as lists often end with, is no name."""
+    """Split at commas; empty names, as after a trailing comma, are left out."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InputError(f"{what}: no name in {text!r}; give some, with commas between")
+        raise InputError(f"{what}: no name in {text!r}; separate names by commas")
     return names
 
 
@@ -111,7 +111,7 @@ def _numbers(what: str, text: str) -> list[int]:
     try:
         return [int(name) for name in names]
     except ValueError:
-        raise InputError(f"{what}: numbers with commas between, not {text!r}") from None
+        raise InputError(f"{what} must be numbers separated by commas, not {text!r}") from None
 
 
 def _list_tables(*, as_json: bool) -> None:
@@ -124,10 +124,10 @@ def _list_tables(*, as_json: bool) -> None:
         )
         return
     print_table(
-        ["table", "in the paper", "what it shows"],
+        ["table", "in the paper", "content"],
         [(t.name, t.number, t.shows) for t in TABLES.values()],
     )
-    typer.echo("Several at once: " + "; ".join(f"{g} ({', '.join(t)})" for g, t in GROUPS.items()))
+    typer.echo("Groups: " + "; ".join(f"{g} ({', '.join(t)})" for g, t in GROUPS.items()))
 
 
 def _say_plan(plan: Plan, folder: Path, *, as_json: bool) -> None:
@@ -200,9 +200,9 @@ def _say_outcome(outcome: Outcome, folder: Path, *, as_json: bool) -> None:
         )
     for reason, count in sorted(not_done.items()):
         typer.secho(f"{count} not done: {reason}", fg="red", err=True)
-    typer.echo(f"See them beside the paper's: capnets report {folder}")
+    typer.echo(f"Compare with the paper: capnets report {folder}")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the command known."""
+    """Register the command."""
     app.command()(reproduce)

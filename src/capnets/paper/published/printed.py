@@ -1,4 +1,4 @@
-"""Reading tables that are written as they are printed: one row per line, its name first."""
+"""Read tables that are written as printed: one row per line, its name first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Column = TypeVar("Column", bound=Hashable)
 
 
 def numbers(printed: Sequence[str]) -> list[float | None]:
-    """The numbers of a row; a dash is None.
+    """Parse the numbers of a row; a dash is None.
 
     >>> numbers(["1.5", "-", "+0.43"])
     [1.5, None, 0.43]
@@ -21,7 +21,7 @@ def numbers(printed: Sequence[str]) -> list[float | None]:
 
 
 def rows(columns: Sequence[Column], text: str) -> Mapping[str, Mapping[Column, float]]:
-    """The rows of a table without dashes, read-only.
+    """Parse the rows of a table without dashes.
 
     >>> table = rows(("US", "WTri"), "rnn 0.91 1.73")
     >>> table["rnn"]["WTri"]

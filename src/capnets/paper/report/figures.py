@@ -1,4 +1,4 @@
-"""The paper's figures with ours: the paper's numbers in grey, ours in colour, a panel each."""
+"""Draw the paper's figures: printed numbers in grey, ours in colour."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OURS, OTHER, PAPER = "#0b6e99", "#c4622d", "#9aa0a6"
 
 @dataclass(frozen=True)
 class Panel:
-    """A drawing: its title, what it shows in words, and itself as a data address."""
+    """A drawing: title, description, and the image as a data URL."""
 
     title: str
     words: str
@@ -30,7 +30,7 @@ class Panel:
 
 
 def draw(compared: Compared) -> list[Panel]:
-    """The panels of a table that the paper draws; none for others, or where nothing was run."""
+    """Draw the panels of a table that is a figure; none for others or without results."""
     if compared.table.name not in FIGURES or not compared.done:
         return []
     return FIGURES[compared.table.name](compared)
@@ -122,7 +122,7 @@ def _curves(compared: Compared) -> list[Panel]:
 
 
 def _fewer(compared: Compared) -> list[Panel]:
-    """Not in the paper: its table as lines, capacity networks and counterparts."""
+    """Draw the table as lines, capacity networks and counterparts (not in the paper)."""
     panels = []
     for model, other in COUNTERPART.items():
         for task in dict.fromkeys(column.split()[0] for column in compared.columns):
@@ -158,7 +158,7 @@ FIGURES: Mapping[str, Callable[[Compared], list[Panel]]] = {
 
 
 class _Drawing:
-    """One panel, as wide as a phone, as SVG in a data address: a page needs no other file."""
+    """One panel, as wide as a phone, as SVG in a data URL."""
 
     axes: Axes
     panel: Panel
@@ -180,7 +180,7 @@ class _Drawing:
         from matplotlib import rc_context
 
         content = io.BytesIO()
-        # The same records give the same bytes: no date, no random names inside.
+        # No date and no random names, so that the same records give the same bytes.
         with rc_context({"svg.hashsalt": "capnets", "svg.fonttype": "none"}):
             self.figure.savefig(content, format="svg", metadata={"Date": None})
         code = base64.b64encode(content.getvalue()).decode()

@@ -24,7 +24,7 @@ from capnets.paper.report.texts import (
     progress_of,
 )
 
-__all__ = ["to_markdown"]
+__all__ = ["claims_table", "to_markdown"]
 
 MARKS = {"better": "▲", "worse": "▽", "equal": "=", "differs": "≠", None: ""}
 
@@ -37,7 +37,7 @@ def to_markdown(summary: Summary) -> str:
         f"error than the paper, ▽ higher, = equal, ≠ not equal where it should be. {EQUAL}",
         *(f"**{protocol}**: {meaning}" for protocol, meaning in PROTOCOLS.items()),
         "## Claims",
-        _claims(summary),
+        claims_table(summary),
         f"## {QUESTIONS['paper']}",
         trained.paper_recipe(),
         *_part(summary, summary.paper, paper=True),
@@ -53,7 +53,8 @@ def to_markdown(summary: Summary) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _claims(summary: Summary) -> str:
+def claims_table(summary: Summary) -> str:
+    """Return the claims: in the paper, with its recipe, with our best recipe."""
     head = ("claim", "the paper", "the paper's recipe here", "", "our best recipe here", "",
             "case")  # fmt: skip
     rows = [

@@ -105,7 +105,7 @@ def _prefix_added_values(scale: Scale) -> tuple[Entry, ...]:
 
 
 def _example(task: str, scale: Scale) -> tuple[Entry, ...]:
-    """The added values of one set, by networks trained with sets of its size, and their distances.
+    """Return the added values of one set, and their distances from the exact ones.
 
     The paper shows one network of a kind, so one seed is enough.
     """

@@ -1,4 +1,4 @@
-"""What a table of the paper is: entries, each with its runs and the number that was printed."""
+"""Tables of the paper: entries, each with its jobs and the printed number."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATISTICS: dict[Statistic, Callable[[list[float]], float]] = {
 
 @dataclass(frozen=True)
 class Reading:
-    """Which number of a record an entry shows.
+    """The number of a record that an entry shows.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Reading:
     times: int = 1
 
     def of(self, record: Mapping[str, Any]) -> float | tuple[float, ...]:
-        """The number in a record's metrics."""
+        """Return the number in a record's metrics."""
         if self.metric not in record:
             raise InputError(f"the record has no {self.metric!r}, only {', '.join(record)}")
         value = record[self.metric]
@@ -115,16 +115,16 @@ class Entry:
 
     @property
     def needed(self) -> tuple[Job, ...]:
-        """All that has to be done for this entry."""
+        """All jobs of this entry."""
         return self.jobs + self.minus
 
     @property
     def beyond(self) -> bool:
-        """Whether it is about a network that the paper does not have."""
+        """True for a network beyond the paper."""
         return self.model in BEYOND
 
     def of_seeds(self, values: list[float]) -> float:
-        """The statistic of what the seeds gave; a single seed has no deviation (NaN)."""
+        """Return the statistic over seeds; NaN for the deviation of a single seed."""
         if self.statistic == "stdev" and len(values) == 1:
             return nan
         return _STATISTICS[self.statistic](values)
@@ -160,12 +160,12 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names that it is found by."""
+        """All names that find the table."""
         return (self.name, self.number.lower().replace(" ", ""), *self.aliases)
 
     @property
     def figure(self) -> bool:
-        """Whether the paper draws it."""
+        """True if the paper draws it."""
         return self.number.startswith("Figure")
 
     def entries(self, scale: Scale) -> tuple[Entry, ...]:
@@ -182,7 +182,7 @@ class Table:
 def row_of(
     printed: Mapping[str, Mapping[Column, float]], model: str
 ) -> Mapping[Column, float | None]:
-    """A network's row of a printed table; for one beyond the paper its columns without numbers.
+    """Return the printed row of a network; for one beyond the paper, columns without numbers.
 
     >>> row_of({"rnn": {"US": 0.91}}, "c-deepset")
     {'US': None}
@@ -191,5 +191,5 @@ def row_of(
 
 
 def vary(jobs: tuple[TrainingJob, ...], **changes: Any) -> tuple[TrainingJob, ...]:
-    """The same runs with something changed."""
+    """Return the same jobs with some settings changed."""
     return tuple(replace(job, **changes) for job in jobs)
