@@ -21,7 +21,8 @@ __all__ = ["REPLICATES", "interval", "replicates"]
 Array = NDArray[Any]
 
 REPLICATES = 2000
-LEVEL = 0.95
+# Share of replicates beyond each end of a 95 % interval.
+TAIL = 0.025
 
 
 def replicates(
@@ -57,8 +58,7 @@ def interval(counts: Array) -> tuple[int, int]:
     >>> interval(np.arange(1000))
     (24, 974)
     """
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(counts, [tail, 1 - tail], method="inverted_cdf")
+    low, high = np.quantile(counts, [TAIL, 1 - TAIL], method="inverted_cdf")
     return int(low), int(high)
 
 
