@@ -82,6 +82,17 @@ def test_classes_by_name(pets):
     assert estimator.explain(unlabelled, output="cat").true_classes is None
 
 
+def test_class_numbers_are_not_labels_of_logits(pets, tmp_path):
+    estimator, frame = pets
+    run = estimator.save(tmp_path / "run")
+    sets = estimator.to_sets(frame)
+    assert sets.y is not None
+    for source in (estimator, run):
+        found = shapley_values(source, sets, output="dog")
+        assert found.labels is None
+    assert shapley_values(estimator, frame, output="dog").true_classes is not None
+
+
 def test_first_of_two_classes_has_no_logit(pets):
     _, frame = pets
     two = frame[frame["pet"] != "fish"]

@@ -20,8 +20,9 @@ from capnets.ingest import Columns
 from capnets.ingest.encode import Encoder
 from capnets.ingest.sources import open_source
 from capnets.learn import Options, make_plan, train
+from capnets.learn.target import Target
 from capnets.learn.tasks import task_of, task_problem
-from capnets.pages.interactive import interactive_page, script
+from capnets.pages.interactive import MODULES, interactive_page, script
 from capnets.pages.runtime import NAME, find_runtime, install_runtime
 from capnets.runs import Run
 from capnets.sets import Sets
@@ -326,6 +327,33 @@ def test_orders_are_permutations_that_respect_pins():
         assert (order[1], order[4]) == (1, 4)
     free = [[order[k] for k in (0, 2, 3, 5)] for order in found]
     assert all(free[k + 1] == free[k][::-1] for k in range(0, 8, 2))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_scripts_parse(name, tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("no node: install it to have the scripts of the page tested")
+    copy = tmp_path / name.replace(".js", ".mjs")
+    copy.write_text((STATIC / name).read_text())
+    done = subprocess.run(["node", "--check", copy], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_probabilities_are_those_of_the_library():
+    raw = [[0.5, -1.0, 2.0], [30.0, -30.0, 0.0]]
+    targets = [Target.of_classes(["a", "b", "c"]), Target("labels", 3), Target.of_classes([0, 1])]
+    for target in targets:
+        network = {"kind": target.kind, "outputs": target.output_names,
+                   "classes": [str(c) for c in target.classes]}  # fmt: skip
+        given = [row[: target.outputs] for row in raw]
+        found = node(f"""
+            import {{ probabilities }} from "{STATIC / "session.js"}";
+            const network = {json.dumps(network)};
+            const raw = {json.dumps(given)};
+            const shares = (row) => probabilities(network, row).map((one) => one.share);
+            console.log(JSON.stringify(raw.map(shares)));
+        """)
+        np.testing.assert_allclose(found, target.probabilities(np.array(given)), atol=1e-12)
 
 
 def test_scripts_are_one_script_without_imports():

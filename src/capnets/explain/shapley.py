@@ -25,6 +25,8 @@ from capnets.explain.explanation import Explanation
 from capnets.explain.streaming_mean import StreamingMean
 from capnets.explain.subject import Source, resolve
 from capnets.explain.value import CHUNK, SetValue, groups_of_equal_size
+from capnets.models.base import SetModel
+from capnets.runs import Run
 from capnets.sets import Array
 from capnets.sets.orders import Orders
 
@@ -64,6 +66,11 @@ def shapley_values(
     chunk
         Maximum number of instances in one network batch.
     """
+    if not isinstance(source, SetModel | Run) and hasattr(source, "explain"):
+        found: Explanation = source.explain(
+            X, method="shapley", orders=orders, seed=seed, output=output
+        )
+        return found  # with the names and classes that an estimator knows
     subject = resolve(source, X, output)
     model, sets = subject.model, subject.sets
     closed = orders is None and model.closed_form

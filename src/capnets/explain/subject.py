@@ -7,15 +7,16 @@ package.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from capnets.errors import InputError, unknown
+from capnets.learn.target import Target
 from capnets.models.base import SetModel
 from capnets.runs import Run
 from capnets.sets import Sets
 
-__all__ = ["Explainable", "Source", "Subject", "output_index", "resolve"]
+__all__ = ["Explainable", "Source", "Subject", "output_index", "resolve", "target_of"]
 
 
 @runtime_checkable
@@ -69,8 +70,10 @@ def resolve(source: Source, X: Any, output: int | str | None = None) -> Subject:
         names = [str(k) for k in range(source.outputs)]
         return Subject(source, _sets(X, "a network"), output_index(output, names))
     if isinstance(source, Run):
-        names = _names(source)
-        return Subject(source.model, _sets(X, "a run"), output_index(output, names))
+        sets, target = _sets(X, "a run"), target_of(source)
+        if target.classifies:  # class numbers cannot be compared with logits
+            sets = replace(sets, y=None)
+        return Subject(source.model, sets, output_index(output, target.output_names))
     if isinstance(source, Explainable):
         sets = X if isinstance(X, Sets) else source.to_sets(X)
         return Subject(source.model_, sets, output_index(output, source.output_names()))
@@ -105,14 +108,8 @@ def _sets(X: Any, source: str) -> Sets:
     return X
 
 
-def _names(run: Run) -> list[str]:
-    """Return the names of the outputs that the configuration of a run records."""
-    outputs = run.config.model.outputs
+def target_of(run: Run) -> Target:
+    """Return the meaning of the outputs that the configuration of a run records."""
     data = run.config.data
-    labels = data.get("labels") or {}
-    if labels.get("classes") and not labels.get("multilabel"):
-        return [str(c) for c in labels["classes"][-outputs:]]
-    schema = data.get("schema") or {}
-    target = (schema.get("columns") or {}).get("target") or ()
-    named = [target] if isinstance(target, str) else [str(name) for name in target]
-    return named if len(named) == outputs else [str(k) for k in range(outputs)]
+    names = ((data.get("schema") or {}).get("columns") or {}).get("target") or ()
+    return Target.from_data(data, run.config.model.outputs, tuple(str(name) for name in names))

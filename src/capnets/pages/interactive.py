@@ -15,7 +15,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.explain.render.instances import Features, Images, Texts
-from capnets.learn.target import Target
+from capnets.explain.subject import target_of
 from capnets.pages.examples import Examples, examples_of
 from capnets.pages.runtime import NAME, Runtime, find_runtime
 from capnets.runs import Run
@@ -111,8 +111,7 @@ def _network(run: Run) -> dict[str, Any]:
     from capnets.export.onnx import feature_shape, graphs
 
     model, data = run.model, run.config.data
-    names = (data.get("schema") or {}).get("columns", {}).get("target") or ()
-    target = Target.from_data(data, model.outputs, tuple(str(name) for name in names))
+    target = target_of(run)
     built = graphs(model)
     return {
         "name": run.config.model.name,

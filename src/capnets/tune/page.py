@@ -31,7 +31,9 @@ def write_page(study: optuna.Study, folder: Path) -> None:
 
 
 PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Trials</title>
+<html lang="en"><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Trials</title>
 <style>
 body { font: 15px/1.4 system-ui, sans-serif; margin: 2rem; }
 table { border-collapse: collapse } td, th { padding: .2rem .7rem; text-align: right }
