@@ -24,8 +24,9 @@ HEAD = """\
 Made by `python benchmarks/mil/run.py` (it resumes where it stopped; `--table` only draws this page)
 from the lines of `folds.jsonl`, one per fold. Folds consist of whole sets and are the same for all
 methods. Networks are those of `SetClassifier` and `SetRegressor` with their defaults, which were
-chosen on musk1, musk2, elephant and mutagenesis (EXPERIMENTS.md); nothing is set per data set and
-nothing is chosen on test folds. `c-gru:mean:learned` is C-GRU with the aggregation `mean` and a
+chosen by cross-validation inside the training sets of the first fold of musk1, elephant,
+mutagenesis and thrombin (`choose.py`, EXPERIMENTS.md); nothing is set per data set and nothing is
+chosen on test folds. `c-gru:mean:learned` is C-GRU with the aggregation `mean` and a
 learned baseline. ± is the standard deviation over repeats. Classes: accuracy, area under the ROC
 curve (mean over folds) and log loss; amounts: R² and MAE, over all test sets of a repeat. `birds`
 has 13 labels (species); the figures are means over them.
