@@ -57,7 +57,7 @@ class TestKeeping:
         assert (tmp_path / "mine.npy").read_bytes() == b"mine"
 
     def test_nothing_there(self, tmp_path):
-        with pytest.raises(InputError, match="holds no complete saved sets"):
+        with pytest.raises(InputError, match=r"no complete saved sets|is damaged"):
             Sets.load(tmp_path)
 
     @pytest.mark.parametrize("damage", ["truncate", "remove", "pickle", "json", "list", "format"])
@@ -77,7 +77,7 @@ class TestKeeping:
             about.write_text("[]")
         else:
             about.write_text("{}")
-        with pytest.raises(InputError, match="holds no complete saved sets"):
+        with pytest.raises(InputError, match=r"no complete saved sets|is damaged"):
             Sets.load(tmp_path)
 
     def test_missing_array(self, three, tmp_path):
@@ -85,7 +85,7 @@ class TestKeeping:
         about = json.loads((tmp_path / "sets.json").read_text())
         del about["arrays"]["offsets"]
         (tmp_path / "sets.json").write_text(json.dumps(about))
-        with pytest.raises(InputError, match=r"holds no complete saved sets.*offsets"):
+        with pytest.raises(InputError, match=r"is damaged"):
             Sets.load(tmp_path)
 
     def test_newer_format(self, three, tmp_path):
@@ -116,3 +116,25 @@ def test_leftovers_of_killed_saves_are_removed(tmp_path):
     assert "mine-00112233.npy" in names
     assert len(names) == 6, names
     np.testing.assert_array_equal(Sets.load(tmp_path)[0], sets[0])
+
+
+def test_one_flipped_bit_is_noticed(three, tmp_path):
+    three.save(tmp_path)
+    for path in sorted(tmp_path.glob("*.npy")):
+        whole = path.read_bytes()
+        for place in {len(whole) - 1, len(whole) // 2, 3}:
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            with pytest.raises(InputError, match=r"damaged|no complete saved sets"):
+                Sets.load(tmp_path)
+        path.write_bytes(whole)
+    Sets.load(tmp_path)
+
+
+def test_another_description_is_noticed(three, tmp_path):
+    three.save(tmp_path)
+    about = json.loads((tmp_path / "sets.json").read_text())
+    arrays = about["arrays"]
+    arrays["index"], arrays["offsets"] = arrays["offsets"], arrays["index"]
+    (tmp_path / "sets.json").write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"sets\.json is damaged"):
+        Sets.load(tmp_path)

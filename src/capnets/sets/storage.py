@@ -7,10 +7,12 @@ as it was.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import secrets
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -27,8 +29,8 @@ ARRAYS = ("instances", "index", "offsets", "y", "classes", "ids", "weights")
 #: Names of array files: the array and a token of the save.
 ARRAY_FILE = re.compile(r"([a-z]+)-[0-9a-f]{8}\.npy")
 #: Written format; a reader refuses a higher number.
-FORMAT = 2
-DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+FORMAT = 3
+DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, SyntaxError, TokenError)
 
 
 def write(
@@ -41,6 +43,7 @@ def write(
     """Write arrays and remove those of earlier saves; after a failure, the earlier save stays.
 
     `ready` names arrays that are .npy files in the folder already, too large to be written twice.
+    Such a folder belongs to one process and gets no digests, which would take another pass.
     """
     with lock_folder(folder, busy=f"another process is saving sets to {folder}"):
         _write(folder, arrays, feature_names, ready or {})
@@ -61,6 +64,8 @@ def _write(
         for name, path in ready.items():
             path.rename(folder / files[name])
         about = {"format": FORMAT, "arrays": files, "feature_names": feature_names}
+        if not ready:
+            about["sha256"] = _digests(folder, about)
         write_json(folder / "sets.json", about)
     finally:
         current = _saved_files(folder)
@@ -85,6 +90,8 @@ def read(folder: Path) -> dict[str, Any]:
                 f"{folder} was written by a newer version of capnets (format {about['format']}; "
                 f"this one reads up to {FORMAT}); upgrade capnets to read it"
             )
+        if about["format"] >= 3 and "sha256" in about:
+            _verify(folder, about)
         return {"feature_names": about["feature_names"]} | {
             # Only a name: a folder may come from anywhere, and must not point elsewhere.
             name: np.load(folder / Path(file).name, mmap_mode="r", allow_pickle=False)
@@ -95,6 +102,23 @@ def read(folder: Path) -> dict[str, Any]:
         raise
     except DAMAGE as error:
         raise InputError(f"{folder} holds no complete saved sets: {error}") from error
+
+
+def _digests(folder: Path, about: dict[str, Any]) -> dict[str, str]:
+    """Return the digest of every array file, and of the description itself."""
+    found = {}
+    for name in sorted(about["arrays"].values()):
+        with (folder / Path(name).name).open("rb") as file:
+            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    described = {key: about[key] for key in ("format", "arrays", "feature_names")}
+    text = json.dumps([described, found], sort_keys=True)
+    return found | {"sets.json": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _verify(folder: Path, about: dict[str, Any]) -> None:
+    for name, digest in _digests(folder, about).items():
+        if about["sha256"].get(name) != digest:
+            raise InputError(f"{folder / name} is damaged: its content does not match its digest")
 
 
 def _renamed(files: dict[str, str]) -> dict[str, str]:
