@@ -96,7 +96,7 @@ def test_feature_shape_must_be_known():
     def make():
         return CapacityNetwork(encoder=nn.Identity(), cell=GRUCell(3, 4), decoder=mlp(4, 1))
 
-    with pytest.raises(InputError, match="give a feature_shape"):
+    with pytest.raises(InputError, match="pass feature_shape"):
         check_model(make)
     check_model(make, feature_shape=(3,))
 
@@ -289,18 +289,18 @@ def make(kind: type[SetModel]) -> SetModel:
     return kind(**parts)
 
 
-# Each: a network, a check that must find it out, and words of the sentence that it says.
+# A broken network, the check that must fail, and a part of its message.
 BROKEN = [
-    (TakesLastPaddedStep, checks.batch_mates_do_not_matter, "predicted otherwise alone than"),
+    (TakesLastPaddedStep, checks.batch_mates_do_not_matter, "changes beside larger sets"),
     (SumsPadding, checks.padding_does_not_matter, "the padding changes the prediction"),
     (SumsPadding, checks.padding_has_no_gradient, "in the padding"),
     (ValuesBehindTheEnd, checks.padding_does_not_matter, "changes the added values"),
     (MeanWhenMasked, checks.full_mask_is_no_mask, "a mask without padding changes"),
     (LooksAhead, checks.later_instances_do_not_matter, "depend on instances that come later"),
     (KnowsTheSize, checks.prefixes_keep_their_values, "change when more follow"),
-    (KnowsTheSize, checks.differences_are_values, "does not grow by the added value"),
+    (KnowsTheSize, checks.differences_are_values, "does not change by the added value"),
     (AddsOne, checks.values_sum_to_prediction, "do not sum to the prediction"),
-    (AddsOne, checks.empty_sets_are_worth_the_baseline, "not worth the baseline"),
+    (AddsOne, checks.empty_sets_are_worth_the_baseline, "is not the baseline"),
     (ForgetsParameter, checks.gradients_reach_every_parameter, "forgotten.bias, forgotten.weight"),
     (HidesParameter, checks.gradients_reach_every_parameter, "declared idle"),
     (ClaimsNoOrder, checks.order_is_as_declared, "another order changes the prediction"),
@@ -318,13 +318,13 @@ BROKEN = [
     (NeedsTwo, checks.sets_of_one, "set of size one is not finite"),
     (AcceptsAnything, checks.refuses_wrong_input, "accepted without an error"),
     (PredictsNothing, checks.refuses_empty_sets, "accepted without an error"),
-    (RaisesTheWrongThing, checks.refuses_empty_sets, "must give an InputError, not IndexError"),
+    (RaisesTheWrongThing, checks.refuses_empty_sets, "must raise an InputError, not IndexError"),
     (WrongPrefixes, checks.values_are_differences_of_prefixes, "not the difference of two"),
-    (KeepsWeightsAside, checks.weights_round_trip, "something that it uses is not saved"),
+    (KeepsWeightsAside, checks.weights_round_trip, "it uses something that is not saved"),
     (SharesItself, checks.copies_predict_the_same, "changing a deep copy changes the original"),
     (SharesItsDecoder, checks.copies_predict_the_same, "changing a deep copy changes"),
-    (DropsAlways, checks.repeats_itself, "the same call gives another prediction"),
-    (WritesIntoInput, checks.repeats_itself, "changes the instances"),
+    (DropsAlways, checks.repeats_itself, "a repeated call gives another prediction"),
+    (WritesIntoInput, checks.repeats_itself, "modifies its instances"),
 ]
 
 
@@ -345,7 +345,7 @@ def test_unbroken_parts_pass():
 
 def test_fixed_seed_is_found():
     one = Subject.of(lambda: build("deepset", in_features=6, hidden=8, seed=0))
-    with pytest.raises(CheckError, match="two seeds make the same network"):
+    with pytest.raises(CheckError, match="different seeds give the same network"):
         checks.seeds_decide(one)
 
 
@@ -357,7 +357,7 @@ def test_unseeded_is_found():
         nn.init.constant_(model.final.bias, next(weights))
         return model
 
-    with pytest.raises(CheckError, match="one seed makes two different networks"):
+    with pytest.raises(CheckError, match="the same seed gives different networks"):
         checks.seeds_decide(Subject.of(drifting))
 
 

@@ -100,7 +100,7 @@ class TestCreate:
 
     def test_unfinished(self, tmp_path):
         Run.create(tmp_path / "r", CONFIG).checkpoint.write_text("some epochs")
-        with pytest.raises(InputError, match="holds an unfinished run; --resume goes on"):
+        with pytest.raises(InputError, match="is an unfinished run; --resume continues"):
             Run.create(tmp_path / "r", CONFIG)
         assert not Run.create(tmp_path / "r", CONFIG, resume=True).finished
 

@@ -9,21 +9,21 @@ __all__ = ["DataWarning", "InputError", "LeakageWarning", "unknown"]
 
 
 class InputError(ValueError):
-    """Something given to capnets is wrong; the message is meant to be read by whoever gave it."""
+    """Invalid input; the message tells the user what is wrong and what to do."""
 
 
 class DataWarning(UserWarning):
-    """Data can be read, but probably not as intended."""
+    """Data is valid, but probably not read as intended."""
 
 
 class LeakageWarning(DataWarning):
-    """A feature gives away the label."""
+    """A feature leaks the label."""
 
 
 def unknown(kind: str, name: object, choices: Iterable[str], *, listed: str = "") -> InputError:
-    """An error for a name that is not among the choices; it names the near ones first.
+    """Create the error for an unknown name; it lists the closest choices first.
 
-    Where there are too many choices to name, `listed` is the command that lists them.
+    If there are too many choices to list, `listed` is the command that lists them.
 
     >>> print(unknown("model", "deepsets", ["gru", "c-gru", "deepset"]))
     unknown model 'deepsets': did you mean 'deepset'? Choices: gru, c-gru, deepset

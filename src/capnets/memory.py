@@ -12,7 +12,7 @@ __all__ = ["check_memory", "free_memory", "keep_freed"]
 #: Smaller amounts are not checked: the check would cost more than it is worth.
 SMALL = 2**28
 
-#: Of glibc's malloc.h: from how many bytes on memory is given back, and has pages of its own.
+#: Options of glibc's malloc.h: the sizes above which memory is returned or mapped separately.
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 
 
@@ -39,7 +39,7 @@ def free_memory() -> float:
         return 1024.0 * int(fields["MemAvailable"].split()[0])
     except (OSError, KeyError):
         pass
-    try:  # not Linux: all there is must do as a bound
+    try:  # not Linux: use the total memory as the bound
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError):
         return float("inf")
@@ -57,5 +57,5 @@ def keep_freed() -> None:
     except (AttributeError, OSError, TypeError):
         return
     mallopt(TRIM_THRESHOLD, 2**31 - 1)
-    if not mallopt(MMAP_THRESHOLD, 2**30):  # older ones do not go further than this
+    if not mallopt(MMAP_THRESHOLD, 2**30):  # limit of older versions
         mallopt(MMAP_THRESHOLD, 2**25)

@@ -1,4 +1,4 @@
-"""The type of functions that are told how much of a work is done."""
+"""The type of progress callbacks."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from collections.abc import Callable
 
 __all__ = ["Progress"]
 
-#: Called with what is done and with the total; None where the total is not known.
+#: Called with the amount done and the total, which is None if unknown.
 Progress = Callable[[int, int | None], None]

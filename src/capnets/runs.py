@@ -38,7 +38,7 @@ from capnets.training.recipe import Recipe
 __all__ = ["Run", "RunConfig", "load", "versions"]
 
 FORMAT = 1
-#: What a finished run holds, beside its manifest.
+#: Files of a finished run, besides its manifest.
 FILES = ("config.json", "history.jsonl", "metrics.json", "weights.safetensors")
 #: Marks a run that is trained beside a finished one and will replace it.
 REPLACEMENT = ".replacement"
@@ -46,20 +46,20 @@ REPLACEMENT = ".replacement"
 
 @dataclass(frozen=True)
 class RunConfig(Record):
-    """What was trained, and how.
+    """Configuration of a run: network, recipe, seed and data.
 
     Parameters
     ----------
     model
         The network.
     recipe
-        How it is trained.
+        The training recipe.
     seed
-        Draws start weights and orders.
+        Random seed for initial weights and instance orders.
     data
-        Where the sets come from, as a JSON object (a task, or a file and its columns).
+        Source of the sets, as a JSON object (a task, or a file and its columns).
     loss
-        What is minimised.
+        The training loss.
     priors
         Knowledge about added values, as JSON objects.
     """
@@ -86,18 +86,18 @@ class RunConfig(Record):
 
 
 class Run:
-    """A run folder that exists.
+    """An existing run folder.
 
     Parameters
     ----------
     folder
-        Where it is.
+        Path of the run.
 
     Attributes
     ----------
     folder
-        Where its files are. A run that replaces a finished one is in a hidden sibling until it is
-        finished itself.
+        Path of its files. A run that replaces a finished one stays in a hidden sibling folder until
+        it is finished itself.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -131,8 +131,8 @@ class Run:
 
         A finished run is never overwritten without `force`, and then stays until its replacement is
         finished. An unfinished run or replacement is only continued with `resume`, and only with
-        the configuration that it was begun with. One that ended before its first epoch has nothing
-        to lose and begins anew.
+        the configuration that it was begun with. A run that ended before its first
+        epoch starts again.
         """
         folder = Path(folder)
         _check_is_run(folder)
@@ -154,7 +154,7 @@ class Run:
                 raise InputError(
                     f"{folder} holds a finished run; --force replaces it"
                     if finished
-                    else f"{folder} holds an unfinished run; --resume goes on, --force starts over"
+                    else f"{folder} is an unfinished run; --resume continues, --force starts over"
                 )
             return cls._resume(folder, config)
 
@@ -193,21 +193,21 @@ class Run:
         for run in (cls.in_training(folder), cls(folder)):
             if run._pinned().config != wanted:
                 continue
-            if run.finished:  # it may have been killed before it was put in its place
+            if run.finished:  # killed after training, before the replacement was moved
                 run._settle()
             return run
         raise InputError(
             f"{folder} was begun with other settings; resume with the same ones, or use --force"
         )
 
-    #: What training writes beside the configuration, in the order in which it is removed.
+    #: Files that training writes besides the configuration, in the order of their removal.
     RESULTS = (
         "metrics.json", MANIFEST, "checkpoint*.safetensors", "weights.safetensors", "history.jsonl",
     )  # fmt: skip
 
     @property
     def checkpoint(self) -> Path:
-        """Path of the training state; the file is there until training ends."""
+        """Path of the checkpoint; the file exists until training ends."""
         return self.folder / "checkpoint.safetensors"
 
     @property
@@ -217,7 +217,7 @@ class Run:
 
     @cached_property
     def config(self) -> RunConfig:
-        """What was trained, and how."""
+        """Configuration of the run."""
         values = self._json("config.json")
         try:
             return RunConfig.from_dict(values)
@@ -228,7 +228,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
-        """What came of it."""
+        """Metrics of a finished run."""
         return self._json("metrics.json")
 
     @property
@@ -348,7 +348,7 @@ class Run:
         if isinstance(error, FileNotFoundError):
             return InputError(
                 f"{self.folder} has no {name}: training has not ended; "
-                "go on with `capnets train … --resume`"
+                "continue with `capnets train … --resume`"
             )
         reason = str(error).splitlines()[0]
         return InputError(f"{self.folder / name} is damaged ({reason}); restore it or train again")
@@ -369,7 +369,7 @@ def _check_is_run(folder: Path) -> None:
 
 
 def _keep_others(old: Path, new: Path) -> None:
-    """Bring along the files of a run folder that the run did not write."""
+    """Copy the user's own files from the replaced run folder."""
     written = ("config.json", *Run.RESULTS, ".*.part")
     for path in old.iterdir():
         if any(path.match(pattern) for pattern in written) or (new / path.name).exists():
@@ -383,7 +383,7 @@ def _keep_others(old: Path, new: Path) -> None:
 def _link(source: str | Path, target: str | Path) -> None:
     try:
         os.link(source, target, follow_symlinks=False)
-    except OSError:  # not every file system has links
+    except OSError:  # the file system has no hard links
         shutil.copy2(source, target, follow_symlinks=False)
 
 

@@ -79,7 +79,7 @@ def test_seed_leaves_the_global_generator_alone():
         ({"hidden": 0}, "hidden must be a whole number of at least 1, not 0"),
         ({"hidden": "32"}, "hidden must be a whole number of at least 1, not '32'"),
         ({"layers": 2.5}, "layers must be a whole number"),
-        ({"name": "set-transformer", "hidden": 6}, "6 hidden dimensions cannot be cut into 4"),
+        ({"name": "set-transformer", "hidden": 6}, "must be divisible by the number of heads"),
     ],
 )
 def test_wrong_settings(settings, words):

@@ -93,7 +93,7 @@ def test_learns():
     [
         ({"order": "size"}, "sorted by 'worth' or a feature's number: 'size'"),
         ({"order": 3}, "feature 3 does not exist: there are 3"),
-        ({"order": 0, "name": "deepset"}, "no order changes what this network predicts"),
+        ({"order": 0, "name": "deepset"}, "does not depend on the order"),
     ],
 )
 def test_wrong_settings(settings, words):

@@ -123,7 +123,7 @@ class TestStopped:
         assert "Traceback" not in command.output
         again = train(folder, "--epochs", 100_000)
         assert again.wait() == 2
-        assert "holds an unfinished run; --resume goes on, --force starts over" in again.output
+        assert "is an unfinished run; --resume continues, --force starts over" in again.output
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What is promised of training: every parameter learns, and padding teaches nothing."""
+"""Checks of gradients: every parameter gets one, and padding gets none."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["gradients_reach_every_parameter", "padding_has_no_gradient"]
 Gradients = dict[str, Tensor | None]
 Output = Callable[[SetModel, Tensor, Tensor], Tensor]
 
-#: A gradient this much smaller than the largest is what rounding leaves of zero.
+#: Gradients below this share of the largest gradient count as zero up to rounding.
 ROUNDING = 1e-12
 
 
 def gradients_reach_every_parameter(subject: Subject) -> None:
-    """Each parameter learns, except those which the network declares idle; they must not."""
+    """Check that a gradient reaches every parameter except those declared idle."""
     x, mask = subject.ragged()
     model = subject.model()
     names = {name for name, _ in model.named_parameters()}
     idle = {name for name in names if any(fnmatch(name, pattern) for pattern in model.idle)}
     reached: set[str] = set()
-    for number, start in enumerate(subject.models()):  # a unit that begins dead does not always
+    for number, start in enumerate(subject.models()):  # a unit may be dead for some seeds
         if number >= 3 and names - idle <= reached:
             break
         gradients = _gradients(start, x, mask)
@@ -44,7 +44,7 @@ def gradients_reach_every_parameter(subject: Subject) -> None:
 
 
 def padding_has_no_gradient(subject: Subject) -> None:
-    """No gradient reaches the padding, and what lies there changes no gradient."""
+    """Check that padding gets no gradient and does not change other gradients."""
     model = subject.model()
     x, mask = subject.ragged()
     filled, _ = subject.ragged(padding=1e3)
@@ -52,7 +52,7 @@ def padding_has_no_gradient(subject: Subject) -> None:
     for name, gradient in _gradients(model, filled, mask).items():
         expected = clean[name]
         if gradient is not None and expected is not None:
-            same(gradient, expected, f"what lies in the padding changes the gradient of {name}")
+            same(gradient, expected, f"the content of the padding changes the gradient of {name}")
     filled.requires_grad_()
     _reaches_instances_only("prediction has", SetModel.__call__, subject, filled, mask)
     _reaches_instances_only(
@@ -63,7 +63,7 @@ def padding_has_no_gradient(subject: Subject) -> None:
 def _reaches_instances_only(
     what: str, output: Output, subject: Subject, x: Tensor, mask: Tensor
 ) -> None:
-    """No gradient reaches the padding, and for some start weights one reaches the instances."""
+    """Check that gradients reach the instances (for some initial weights), but not the padding."""
     for model in subject.models():
         (gradient,) = torch.autograd.grad(output(model, x, mask).pow(2).sum(), x)
         require(not bool(gradient[~mask].any()), f"the {what} a gradient in the padding")
@@ -73,9 +73,9 @@ def _reaches_instances_only(
 
 
 def _gradients(model: SetModel, x: Tensor, mask: Tensor) -> Gradients:
-    model.train()  # as it is in training, where a network may take another path
+    model.train()  # training mode may use another code path
     names, parameters = zip(*model.named_parameters(), strict=True)
-    with draw_from(0):  # a network with dropout shall drop the same twice
+    with draw_from(0):  # repeatable dropout
         error = (model(x, mask) - 1).pow(2).sum()
     gradients = torch.autograd.grad(error, parameters, allow_unused=True)
     return dict(zip(names, gradients, strict=True))

@@ -1,4 +1,4 @@
-"""What is promised of keeping a network, copying it and making it again."""
+"""Checks of saving, copying and rebuilding a network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 @torch.no_grad()
 def weights_round_trip(subject: Subject) -> None:
-    """All that a network has learned is in its state: saved and loaded, it gives the same bits."""
+    """Check that a network loaded from its `state_dict` gives identical outputs."""
     model, x = subject.model(dtype=torch.float32), subject.instances().float()
     unit = torch.full((model.outputs,), 3.0)
     model.start(unit=unit, label=0.1 * unit, size=5.0)
@@ -34,51 +34,53 @@ def weights_round_trip(subject: Subject) -> None:
         require(False, f"the weights cannot be saved and loaded again: {error}")
     require(
         torch.equal(other(x), model(x)),
-        "with all saved weights loaded, another network predicts otherwise: "
-        "something that it uses is not saved",
+        "after loading its saved weights, the network predicts something else: "
+        "it uses something that is not saved",
     )
 
 
 @torch.no_grad()
 def copies_predict_the_same(subject: Subject) -> None:
-    """A deep copy gives the same bits, and is not tied to the original."""
+    """Check that a deep copy gives identical outputs and shares no memory with the original."""
     model, x = subject.model(), subject.instances()
     before = model(x)
     copy = deepcopy(model)
-    require(torch.equal(copy(x), before), "a deep copy predicts otherwise than the original")
+    require(torch.equal(copy(x), before), "a deep copy predicts something else than the original")
     for parameter in copy.parameters():
         parameter.add_(1.0)
     require(torch.equal(model(x), before), "changing a deep copy changes the original")
-    require(not torch.equal(copy(x), before), "a deep copy goes on using the original's weights")
+    require(not torch.equal(copy(x), before), "a deep copy still uses the weights of the original")
 
 
 @torch.no_grad()
 def repeats_itself(subject: Subject) -> None:
-    """The same call gives the same bits, and leaves what it was given as it was."""
+    """Check that repeated calls give identical outputs and do not modify their inputs."""
     model = subject.model()
     x, mask = subject.ragged(padding=2.0)
     before, mask_before = x.clone(), mask.clone()
     prediction, values = model(x, mask), model.added_values(x, mask)
-    require(torch.equal(model(x, mask), prediction), "the same call gives another prediction")
-    require(torch.equal(model.added_values(x, mask), values), "the same call gives other values")
+    require(torch.equal(model(x, mask), prediction), "a repeated call gives another prediction")
+    require(
+        torch.equal(model.added_values(x, mask), values), "a repeated call gives other added values"
+    )
     untouched = torch.equal(x, before) and torch.equal(mask, mask_before)
-    require(untouched, "a call changes the instances or the mask that it was given")
+    require(untouched, "a call modifies its instances or its mask")
 
 
 @torch.no_grad()
 def seeds_decide(subject: Subject) -> None:
-    """One seed always makes the same network; another seed makes another."""
+    """Check that equal seeds give equal weights, and different seeds different ones."""
     x = subject.instances()
     first = subject.model(seed=0)(x)
-    require(torch.equal(subject.model(seed=0)(x), first), "one seed makes two different networks")
+    require(torch.equal(subject.model(seed=0)(x), first), "the same seed gives different networks")
     require(
         not torch.equal(subject.model(seed=1)(x), first),
-        "two seeds make the same network: it does not draw its weights from torch's generator",
+        "different seeds give the same network: its weights do not come from torch's generator",
     )
 
 
 def check_spec(spec: ModelSpec) -> None:
-    """A recorded choice of network survives JSON, and builds the same network again."""
+    """Check that a `ModelSpec` round-trips through JSON and rebuilds the same network."""
     again = ModelSpec.from_dict(json.loads(json.dumps(spec.to_dict())))
     require(again == spec, f"{spec} comes back from JSON as {again}")
     one, two, other = spec.build(0).state_dict(), again.build(0).state_dict(), spec.build(1)

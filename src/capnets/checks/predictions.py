@@ -115,12 +115,12 @@ def batch_mates_do_not_matter(subject: Subject) -> None:
         same(
             prediction[k : k + 1],
             model(alone),
-            f"a set of size {size} is predicted otherwise alone than beside larger sets",
+            f"the prediction of a set of size {size} changes beside larger sets",
         )
         same(
             values[k : k + 1, :size],
             model.added_values(alone),
-            f"a set of size {size} has other added values alone than beside larger sets",
+            f"the added values of a set of size {size} change beside larger sets",
         )
 
 
@@ -132,9 +132,9 @@ def padding_does_not_matter(subject: Subject) -> None:
     prediction, values = model(x, mask), model.added_values(x, mask)
     for garbage in (1.0, -1e4, 1e6):
         filled, _ = subject.ragged(padding=garbage)
-        same(model(filled, mask), prediction, "what lies in the padding changes the prediction")
+        same(model(filled, mask), prediction, "the content of the padding changes the prediction")
         again = model.added_values(filled, mask)
-        same(again, values, "what lies in the padding changes the added values")
+        same(again, values, "the content of the padding changes the added values")
         require(not bool(again[~mask].any()), "the added values of padding are not 0")
 
 

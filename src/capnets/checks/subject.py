@@ -1,4 +1,4 @@
-"""What is checked, what it is shown, and how a broken promise is said."""
+"""The network under test, its inputs, and assertions with clear messages."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["CheckError", "Make", "Subject", "difference", "refused", "require", 
 
 Make = Callable[[], SetModel]
 
-#: Sizes of the sets in the ragged batch that is shown: the longest, the shortest and some between.
+#: Set sizes of the ragged batch.
 SIZES = (5, 2, 4, 1, 5, 3)
 
-#: Start weights that are tried where a promise is about what a network can do. The units of a small
-#: one may all begin dead, and then nothing that it is shown matters.
+#: Maximum number of initial weights to try in checks of what a network *can* do. All units of a
+#: small network may be dead at initialization, and then its inputs have no effect.
 STARTS = 200
 
 
 class CheckError(AssertionError):
-    """A network broke a promise; the message says which, in a sentence."""
+    """A failed check; the message says what is broken."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A network to be checked, and sets to show it.
+    """A network to check, and sets to apply it to.
 
     Parameters
     ----------
     make
-        Makes the network, with start weights drawn from torch's own generator.
+        Builds the network, with initial weights from torch's global generator.
     feature_shape
         The shape of one instance.
     """
@@ -46,35 +46,35 @@ class Subject:
 
     @classmethod
     def of(cls, make: Make, *, feature_shape: tuple[int, ...] | None = None) -> Self:
-        """A subject whose instances are, unless said otherwise, as wide as the network reads."""
+        """Create a subject; `feature_shape` defaults to the network's `in_features`."""
         if feature_shape is None:
             features = make().in_features
             if features is None:
-                raise InputError("this network does not say what it reads: give a feature_shape")
+                raise InputError("this network does not declare in_features: pass feature_shape")
             feature_shape = (features,)
         return cls(make, feature_shape)
 
     def model(self, seed: int = 0, dtype: torch.dtype = torch.float64) -> SetModel:
-        """The network with the start weights of a seed; in double precision, to be strict."""
+        """Build the network with the initial weights of a seed, by default in float64."""
         with draw_from(seed):
             return self.make().to(dtype).eval()
 
     def models(self, starts: int = STARTS) -> Iterator[SetModel]:
-        """The network with one start after another."""
+        """Yield the network with different initial weights."""
         return map(self.model, range(starts))
 
     def instances(self, sets: int = 4, size: int = 5, *, seed: int = 0) -> Tensor:
-        """Sets of equal size, drawn from a normal distribution."""
+        """Draw sets of equal size from a normal distribution."""
         generator = torch.Generator().manual_seed(seed)
         shape = (sets, size, *self.feature_shape)
         return torch.randn(shape, generator=generator, dtype=torch.float64)
 
     def tied(self) -> Tensor:
-        """Sets whose instances differ, but have most of their features in common."""
+        """Draw sets of binary features: instances differ, but share many feature values."""
         return (self.instances() > 0).double()
 
     def ragged(self, *, padding: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Sets of several sizes, with their mask; `padding` stands behind their ends."""
+        """Draw sets of different sizes, padded with `padding`, and their mask."""
         x = self.instances(len(SIZES), max(SIZES))
         mask = torch.arange(max(SIZES)) < torch.tensor(SIZES)[:, None]
         x[~mask] = padding
@@ -82,24 +82,24 @@ class Subject:
 
 
 def require(holds: bool, broken: str) -> None:
-    """Raise, with what was broken, unless something holds."""
+    """Raise a `CheckError` with the message `broken` unless `holds`."""
     if not holds:
         raise CheckError(broken)
 
 
 def refused(call: Callable[[], object], what: str) -> None:
-    """Raise, with what was accepted, unless a call gives an error for people."""
+    """Raise a `CheckError` unless a call raises an `InputError`."""
     try:
         call()
     except InputError:
         return
     except Exception as error:
-        require(False, f"{what} must give an InputError, not {type(error).__name__}: {error}")
+        require(False, f"{what} must raise an InputError, not {type(error).__name__}: {error}")
     require(False, f"{what} is accepted without an error")
 
 
 def difference(a: Tensor, b: Tensor) -> float:
-    """The largest difference, relative to the largest number where that is above 1."""
+    """Return the largest difference, relative to the largest number if that exceeds 1."""
     if not a.numel():
         return 0.0
     worst = (a - b).abs().max() / max(1.0, float(b.abs().max()))
@@ -107,7 +107,7 @@ def difference(a: Tensor, b: Tensor) -> float:
 
 
 def same(a: Tensor, b: Tensor, broken: str, *, tolerance: float = 1e-9) -> None:
-    """Raise, with what was broken, unless two results have one shape and agree."""
+    """Raise a `CheckError` unless two tensors agree in shape and, up to a tolerance, in values."""
     require(a.shape == b.shape, f"{broken}: shapes are {tuple(a.shape)} and {tuple(b.shape)}")
     gap = difference(a, b)
     require(gap <= tolerance, f"{broken}: they differ by up to {gap:.3g}")

@@ -68,7 +68,7 @@ def differences_are_values(subject: Subject) -> None:
         same(
             model(x[:, :k]) - model(x[:, : k - 1]),
             values[:, k - 1],
-            f"the prediction does not grow by the added value of instance {k}",
+            f"the prediction does not change by the added value of instance {k}",
         )
 
 
@@ -93,11 +93,15 @@ def empty_sets_are_worth_the_baseline(subject: Subject) -> None:
     mask = torch.ones(x.shape[:2], dtype=torch.bool)
     mask[1] = False
     prediction, others = model(x, mask), mask[:, 0]
-    same(prediction[1], model.baseline, "an empty set in a batch is not worth the baseline")
+    same(
+        prediction[1],
+        model.baseline,
+        "the prediction of an empty set in a batch is not the baseline",
+    )
     same(prediction[others], model(x[others]), "an empty set changes the predictions of others")
     nothing = x[:, :0]
     baselines = model.baseline.expand_as(prediction)
-    same(model(nothing), baselines, "a batch of empty sets is not worth the baseline")
+    same(model(nothing), baselines, "the prediction of a batch of empty sets is not the baseline")
     require(
         model.added_values(nothing).shape == (len(x), 0, model.outputs),
         "a batch of empty sets has added values",

@@ -1,4 +1,4 @@
-"""ONNX graphs of networks, and ONNX Runtime to use them on whole sets and on streams."""
+"""Export networks to ONNX, and run them with ONNX Runtime on whole sets and on streams."""
 
 from capnets.export.engine import Engine
 from capnets.export.folder import export

@@ -1,6 +1,7 @@
-"""Graph pieces of aggregations: decoded numbers and sums so far in, values and new sums out.
+"""ONNX operators of the aggregations.
 
-Streams may never end, so sums are remembered with 64 bits, as counts are in `capnets.export.cells`.
+They map decoded numbers and running sums to added values and new sums. Sums are float64, because
+streams can be arbitrarily long; see `capnets.export.cells`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def aggregate(
     x
         The instances that the rows belong to.
     state
-        Sums of the instances before, sets x memory, in float64; None at the beginning of the sets.
+        Sums over the previous instances, sets x memory, in float64; None at the start of the sets.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Graph pieces of the attention blocks: a batch of sets in, a batch of sets out."""
+"""ONNX operators of the attention blocks; they map a batch of sets to a batch of sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["block"]
 
 @singledispatch
 def block(module: nn.Module, g: Graph, x: Rows) -> Rows:
-    """Continue the graph with a block in which instances look at each other."""
+    """Continue the graph with an attention block."""
     raise InputError(
         f"there is no ONNX graph for a block of type {type(module).__name__} yet; "
         "write one and register it with `capnets.export.attention.block.register`"

@@ -22,10 +22,9 @@ __all__ = ["Card"]
 
 LINKS = {"logistic": "logistic", "softmax": "softmax"}
 
-#: How the instances of a task become numbers, where no network of images does it: all of this stays
-#: outside the graphs.
+#: Preprocessing of the instances of a task. It is not part of the graphs.
 EMBEDDED = {
-    "none": "the pixels of an image of {source}, less their mean over the training images and "
+    "none": "the pixels of an image of {source}, minus their mean over the training images and "
     "divided by their deviation",
     "minilm": "a sentence of {source} as the vector that all-MiniLM-L6-v2 gives it "
     "(`capnets.tasks.sentences.embed_sentences`)",
@@ -38,28 +37,28 @@ IMAGE = (
 
 @dataclass(frozen=True)
 class Card(Record):
-    """What is said about exported graphs; `card.json`, and in words `README.md`.
+    """Description of exported graphs, written as `card.json` and `README.md`.
 
     Parameters
     ----------
     network
-        Its class, settings, number of parameters and fingerprint; what a stream remembers.
+        Its class, settings, number of parameters, fingerprint and stream state.
     instance
-        The shape of one instance (words are sizes that may vary, but not below `smallest`), the
-        names of its features, and how they were made where that is known and not in a table.
+        Shape of one instance (words are variable sizes of at least `smallest`), feature names, and
+        the preprocessing if it is known.
     prediction
-        How many labels a set has, their names or classes, the link from logits to probabilities,
-        over how many orders the run itself averages, and the unit in which the network computes.
+        Number of labels per set, their names or classes, the link from logits to probabilities,
+        the number of orders that the run averages over, and the unit of the network.
     graphs
-        Per graph its file, its SHA-256, and the names of its inputs and outputs.
+        File, SHA-256 digest, input and output names of each graph.
     difference
-        The largest one found between graphs and network, in units; what was allowed and tried.
+        Largest difference between graphs and network, in units; the tolerance and the sets tried.
     training
         Recipe, seed and data of the run, and a digest of the description of the data.
     metrics
-        What the run measured.
+        Metrics of the run.
     versions
-        Of what made the graphs.
+        Versions of the libraries that built the graphs.
     """
 
     network: dict[str, Any]
@@ -127,7 +126,7 @@ class Card(Record):
     def page(self) -> str:
         """Return the card as a Markdown page.
 
-        Names of columns and classes are escaped: many viewers of Markdown keep HTML.
+        Names of columns and classes are escaped, because many Markdown viewers render HTML.
         """
         from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -1,10 +1,10 @@
-"""Graph pieces of cells: features and what is remembered in, states and what to remember out.
+"""ONNX operators of the cells.
 
-Inside the graph instances come first: features are size x sets x features, as ONNX's recurrent
-operators read them. A new cell needs one function here.
+They map features and the previous state to outputs and the next state. Features have the shape
+size x sets x features, which ONNX's recurrent operators expect. A new cell needs one function here.
 
-Streams may never end, so what a cell counts or sums up is remembered with 64 bits: with 32, a count
-of 2^24 = 16,777,216 stays what it is, whatever is added.
+Streams can be arbitrarily long, so counts and sums are float64: a float32 count cannot grow beyond
+2^24 = 16,777,216.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def cell(module: Cell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edg
     e
         Features, size x sets x features.
     state
-        What is remembered from before, sets x state; None at the beginning of the sets.
+        Previous state, sets x state; None at the start of the sets.
 
     Returns
     -------
     z
-        States, one row each, standing instance by instance: (size x sets) x out_features.
+        Outputs, (size x sets) x out_features, grouped by position in the set.
     state
-        What to remember, sets x state.
+        Next state, sets x state.
     """
     raise InputError(
         f"there is no ONNX graph for a cell of type {type(module).__name__} yet; "
@@ -82,7 +82,7 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
     after = g.add("ReduceSum", kinds, g.integers(0), keepdims=0)
     if state is None:
         before = g.add("CumSum", kinds, first, exclusive=1)
-    else:  # as one more instance in front: adding it to every sum costs twice as much
+    else:  # prepend it as an instance: adding it to every sum would cost twice as much
         front = g.cast(_first(g, state), np.float32)
         counts = g.add("CumSum", g.add("Concat", front, kinds, axis=0), first)
         before = g.add("Slice", counts, g.integers(0), g.integers(-1), g.integers(0))
@@ -94,16 +94,16 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
 
 @singledispatch
 def step(module: Cell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
-    """Add one step of a cell: e, z and both states are sets x their features.
+    """Continue the graph with one step of a cell; e, z and both states have one row per set.
 
-    A cell has a function of its own here where that spares operators: each costs a microsecond.
+    Cells register a function here if it needs fewer operators; each costs about a microsecond.
     """
     return cell(module, g, g.add("Unsqueeze", e, g.integers(0)), state)
 
 
 @step.register(LSTMCell)
 def _(module: LSTMCell, g: Graph, e: Edge, state: Edge) -> tuple[Edge, Edge]:
-    # Written out, one instance is quicker than through the operator for many.
+    # For a single instance, elementary operators are faster than the recurrent one.
     of_input, of_state, *biases = _torch_weights(module.lstm, gates=[0, 1, 3, 2])
     before, memory = g.add_many("Split", state, outputs=2, axis=1, num_outputs=2)
     both = g.add("Concat", e, before, axis=1)
@@ -150,16 +150,16 @@ def _recurrent(
     before: list[Edge],
     **attributes: int,
 ) -> tuple[Edge, ...]:
-    """One of ONNX's recurrent operators, from weights whose gates are in its order."""
+    """Add a recurrent ONNX operator; the weights have their gates in ONNX order."""
     of_input, of_state, bias_input, bias_state = weights
     hidden = of_state.shape[1]
     z, *last = g.add_many(
         operator,
         e,
-        g.constant(of_input[None]),  # the new axis is that of directions; there is one
+        g.constant(of_input[None]),  # new axis: directions (one)
         g.constant(of_state[None]),
         g.constant(torch.cat([bias_input, bias_state])[None]),
-        "",  # lengths of sets: nothing behind the end of a set is ever used
+        "",  # no sequence lengths: outputs after the end of a set are never used
         *before,
         outputs=3 if operator == "LSTM" else 2,
         hidden_size=hidden,

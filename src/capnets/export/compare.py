@@ -28,20 +28,20 @@ CASES = ((1, 1), (3, 7), (2, 33), (5, 12))
 
 @torch.no_grad()
 def compare(model: SetModel, graphs: dict[str, bytes], *, sets: Sets | None = None) -> float:
-    """Run graphs beside their network and refuse those that differ.
+    """Compare the outputs of graphs and network; raise an error if they differ.
 
-    A difference is counted in the unit in which the network computes, or, for sets worth more than
-    one unit, in parts of what they are worth: the digits that 32-bit numbers have.
+    Differences are measured in the unit of the network, and relative to the prediction for sets
+    whose prediction exceeds one unit (float32 precision is relative).
 
     Parameters
     ----------
     sets
-        Real sets to try as well, up to a hundred; random ones are always tried.
+        Up to a hundred real sets, tried in addition to random ones.
 
     Returns
     -------
     difference
-        The largest one found.
+        The largest difference found.
     """
     sessions = {name: open_graph(graph, name=name) for name, graph in graphs.items()}
     largest = 0.0
@@ -62,10 +62,10 @@ def compare(model: SetModel, graphs: dict[str, bytes], *, sets: Sets | None = No
 
 
 def _cases(model: SetModel, sets: Sets | None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of sets: some of every size, ragged, with zeros behind their ends."""
+    """Yield ragged batches of sets of all sizes, padded with zeros."""
     generator = torch.Generator().manual_seed(0)
     for number, (count, longest) in enumerate(CASES):
-        # Sizes that may vary (of pictures) do.
+        # Vary the variable sizes, such as the height and width of images.
         shape = [20 + 4 * number if isinstance(n, str) else n for n in feature_shape(model)]
         x = torch.randn(count, longest, *shape, generator=generator)
         for part in model.modules():
@@ -89,7 +89,7 @@ def _blanked(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 def _by_sets(session: Any, x: Array, mask: Array) -> dict[str, Array]:
     names = [output.name for output in session.get_outputs()]
     garbage = x.copy()
-    garbage[~mask] = np.nan  # whatever stands behind the end of a set must not matter
+    garbage[~mask] = np.nan  # padding must not matter
     return dict(zip(names, session.run(names, {"instances": garbage, "mask": mask}), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Writing a network's graphs and its card as a folder."""
+"""Write the graphs and the card of a network to a folder."""
 
 from __future__ import annotations
 
@@ -26,27 +26,26 @@ def export(
     sets: Sets | None = None,
     force: bool = False,
 ) -> Card:
-    """Write a network as ONNX graphs, with a card that says what they are.
+    """Write a network as ONNX graphs with a model card.
 
-    The graphs are first run in ONNX Runtime beside the network, at sizes they have never seen; when
-    they differ by more than 1e-4 units, nothing is written.
+    The graphs are first compared with the network on sets of several sizes. If they differ by more
+    than 1e-4 units, an error is raised and nothing is written.
 
     Parameters
     ----------
     source
-        A network, or a run (or its folder), whose data, metrics and names the card then tells.
+        A network, or a run (or its folder), whose data, metrics and names go into the card.
     folder
-        Where to write: `sets.onnx` and its siblings (see `capnets.export.onnx`), `card.json` and
-        `README.md`.
+        Output folder, for the graphs (see `capnets.export.onnx`), `card.json` and `README.md`.
     sets
-        Real sets, to be tried beside random ones.
+        Real sets for the comparison, in addition to random ones.
     force
-        Replace an earlier export. Anything else that is in the way is never replaced.
+        Replace an earlier export. Other existing files and folders are never replaced.
 
     Returns
     -------
     card
-        What was written to `card.json`.
+        The content of `card.json`.
     """
     from capnets.export.card import Card
     from capnets.export.compare import compare
@@ -68,7 +67,7 @@ def export(
     card = Card.of(model, built, difference=difference, run=run)
     busy = f"another process is exporting to {folder}"
     with replacing(Path(folder), busy=busy) as temporary:
-        _check_free(Path(folder), force=force)  # again: building the graphs took a while
+        _check_free(Path(folder), force=force)  # check again: building the graphs takes a while
         for name, graph in built.items():
             write_bytes(temporary / f"{name}.onnx", graph)
         write_text(temporary / "README.md", card.page())

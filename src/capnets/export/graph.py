@@ -1,4 +1,4 @@
-"""An ONNX graph under construction: operators in, edges out.
+"""Build ONNX graphs.
 
 An *edge* is the name of a tensor inside the graph. Weights that are used twice are stored once.
 """
@@ -27,8 +27,8 @@ __all__ = ["IR_VERSION", "OPSET", "Edge", "Graph"]
 Edge = str
 Shape = Sequence[int | str]
 
-# The oldest opset with all that is used here (axes of reductions as inputs), so that ONNX Runtime
-# 1.14 of 2023 and everything younger can read the files.
+# The oldest opset with all operators used here (reductions take their axes as inputs), so that
+# ONNX Runtime 1.14 (2023) and later can read the files.
 OPSET = 18
 IR_VERSION = 8
 
@@ -56,19 +56,19 @@ class Graph:
         self._nodes: list[onnx.NodeProto] = []
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
-        # A subgraph sees the edges of its parent, so both draw names and weights from one place.
+        # A subgraph can use the edges of its parent, so both share names and weights.
         self._weights: dict[Any, onnx.TensorProto] = parent._weights if parent else {}
         self._taken: list[str] = parent._taken if parent else []
         self._number: type[np.generic] = np.float32
 
     def add(self, operator: str, *inputs: Edge, **attributes: Any) -> Edge:
-        """Add an operator that gives one tensor."""
+        """Add an operator with one output."""
         return self.add_many(operator, *inputs, outputs=1, **attributes)[0]
 
     def add_many(
         self, operator: str, *inputs: Edge, outputs: int, **attributes: Any
     ) -> tuple[Edge, ...]:
-        """Add an operator that gives several tensors."""
+        """Add an operator with several outputs."""
         names = tuple(self._name(operator.lower()) for _ in range(outputs))
         self._nodes.append(helper.make_node(operator, inputs, names, name=names[0], **attributes))
         return names
@@ -85,7 +85,7 @@ class Graph:
 
     @contextmanager
     def wide(self) -> Iterator[None]:
-        """Weights that are used inside have 64 bits, as what meets them there must have."""
+        """Use float64 weights inside the block; their other operands must be float64 too."""
         self._number = np.float64
         try:
             yield
@@ -97,7 +97,7 @@ class Graph:
         return self.constant(values, np.int64)
 
     def input(self, name: str, shape: Shape, dtype: type[np.generic] = np.float32) -> Edge:
-        """Declare an input; a word in its shape is a size that may differ from call to call."""
+        """Declare an input; words in its shape are variable sizes."""
         self._inputs.append(helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], shape))
         return name
 
@@ -147,7 +147,7 @@ class Graph:
         return self.add("Range", self.constant(0, np.int64), count, self.constant(1, np.int64))
 
     def fresh(self, word: str) -> Edge:
-        """Return a name for an edge that no operator makes, such as a loop counter."""
+        """Return a new name for an edge without an operator, such as a loop counter."""
         return self._name(word)
 
     def _name(self, word: str) -> Edge:

@@ -1,8 +1,8 @@
-"""Graph pieces of everything that is applied to each instance on its own.
+"""ONNX operators of the modules that are applied to each instance separately.
 
-`layer(module, g, x)` continues the graph `g` behind the edge `x`, whose first axis is *rows*: all
-instances of all sets. A new module type needs one function here, registered for it; it may use
-`layer` for its parts.
+`layer(module, g, x)` continues the graph `g` after the edge `x`, whose first axis is *rows*: all
+instances of all sets. A new module type needs one registered function here, which may call `layer`
+for its submodules.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _(module: nn.Sequential, g: Graph, x: Edge) -> Edge:
 @layer.register(nn.Linear)
 def _(module: nn.Linear, g: Graph, x: Edge) -> Edge:
     # One fused operator on rows; on sets x instances x features it would take a product and a sum.
-    bias: Tensor | None = module.bias  # torch's annotation forgets that there may be none
+    bias: Tensor | None = module.bias  # may be None, despite torch's annotation
     weights = [module.weight] if bias is None else [module.weight, bias]
     return g.add("Gemm", x, *map(g.constant, weights), transB=1)
 
@@ -86,7 +86,7 @@ def _(module: ConvEncoder, g: Graph, x: Edge) -> Edge:
 @layer.register(nn.Conv2d)
 def _(module: nn.Conv2d, g: Graph, x: Edge) -> Edge:
     if isinstance(module.padding, str):
-        raise InputError("convolutions are exported with their padding in numbers, not in words")
+        raise InputError("cannot export a convolution with padding given as a string; use numbers")
     weights = [module.weight] if module.bias is None else [module.weight, module.bias]
     return g.add(
         "Conv",
@@ -123,8 +123,8 @@ def _(module: nn.AdaptiveMaxPool2d, g: Graph, x: Edge) -> Edge:
 def _pool(x: Edge, g: Graph, axis: int, parts: int) -> Edge:
     """Take the maxima of `parts` windows of one axis of any length.
 
-    Window i runs from floor(i n / parts) to ceil((i + 1) n / parts). Neighbours may overlap, and
-    their distance varies, so ONNX's own pooling cannot do it.
+    Window i runs from floor(i n / parts) to ceil((i + 1) n / parts). Windows may overlap and their
+    stride varies, which ONNX's own pooling does not support.
     """
     n = g.add("Shape", x, start=axis, end=axis + 1)
     cut, on, axes = g.integers(parts), g.integers(parts - 1), g.integers(axis)

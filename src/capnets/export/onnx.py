@@ -1,7 +1,7 @@
-"""The ONNX graphs of a network, built operator by operator from its modules.
+"""Build the ONNX graphs of a network, operator by operator, from its modules.
 
-Tracing a network fixes what it saw: torch's exporter freezes the number of instances of a recurrent
-one. Here nothing is traced, so number and size of the sets stay open.
+Graphs are not traced, so the number and size of the sets stay variable. (torch's exporter fixes the
+number of instances of a recurrent network.)
 
 =========  ==============================================  ========================
 graph      inputs -> outputs                               of which networks
@@ -12,9 +12,9 @@ graph      inputs -> outputs                               of which networks
 `chunk`    instances, state -> added_values, next_state    capacity networks
 =========  ==============================================  ========================
 
-ONNX Runtime computes every output of a graph whether it is asked for or not; `predict` spares a
-network that is not additive the predictions of all prefixes, and a C-Potential their potentials.
-A state begins with zeros.
+ONNX Runtime computes every output of a graph, requested or not. The graph `predict` therefore omits
+the predictions of all prefixes (networks that are not additive) and their potentials (C-Potential).
+The initial state is zero.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from capnets.nn.encoders import ConvEncoder
 
 __all__ = ["PORTS", "SMALLEST", "feature_shape", "fingerprint", "graphs", "in_use", "unit"]
 
-#: What goes into each graph and what comes out, by name.
+#: Names of the inputs and outputs of each graph.
 PORTS = {
     "sets": (["instances", "mask"], ["prediction", "added_values"]),
     "predict": (["instances", "mask"], ["prediction"]),
@@ -47,7 +47,7 @@ PORTS = {
 }
 
 
-#: Pixels of the smallest height and width of pictures; `ConvEncoder` refuses smaller ones.
+#: Minimum height and width of images in pixels, as required by `ConvEncoder`.
 SMALLEST = 4
 
 
@@ -100,7 +100,7 @@ def _settings(part: nn.Module) -> Any:
 
 
 def feature_shape(model: SetModel) -> tuple[int | str, ...]:
-    """Return the shape of one instance; words are sizes that may vary."""
+    """Return the shape of one instance; words are variable sizes."""
     if isinstance(model, Ensemble):
         return feature_shape(model.each[0])
     for part in (model.inputs, getattr(model, "encoder", None)):
@@ -109,7 +109,7 @@ def feature_shape(model: SetModel) -> tuple[int | str, ...]:
         if isinstance(part, ConvEncoder):
             return part.channels, "height", "width"
     if model.in_features is None:
-        raise InputError("this network does not say how many features its instances have")
+        raise InputError("this network does not declare its number of features (in_features)")
     return (model.in_features,)
 
 
@@ -153,7 +153,7 @@ def _advance(model: SetModel, g: Graph, x: Rows, name: str, *size: str) -> None:
 
 def _output_prediction(model: SetModel, g: Graph, x: Rows) -> None:
     prediction = networks.prediction(model, g, x)
-    if not model.additive:  # it cannot say what an empty set is worth, and must not seem to
+    if not model.additive:  # it has no prediction for an empty set
         some = g.add("Greater", x.sizes(g), g.integers(0))
         prediction = g.add("Where", some, prediction, g.constant(np.nan))
     g.output("prediction", prediction, ("sets", model.outputs))

@@ -1,4 +1,4 @@
-"""How a batch of sets is held inside a graph."""
+"""Represent a batch of sets inside a graph."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["Rows", "softmax"]
 class Rows:
     """The instances of a batch of sets, one row each.
 
-    Most of a network treats every instance on its own, and one matrix product over all rows is the
-    quickest way to do that; sets x size x features is made of them where sets matter.
+    Most layers treat every instance separately, and one matrix product over all rows is fastest.
+    Rows are reshaped to sets x size x features where sets matter.
 
     Parameters
     ----------
     edge
         Rows x features, one set after the other.
     sets, size
-        How many sets there are, and how many rows each has (vectors of one integer). Without both,
-        every row is a set of one instance, and there is no axis of instances.
+        Number of sets, and number of rows per set (vectors of one integer). If both are None, every
+        row is a set of one instance, and there is no axis of instances.
     mask
         Sets x size, True at instances; None when all rows are instances.
     """
@@ -57,7 +57,7 @@ class Rows:
         return g.add("Transpose", self.padded(g), perm=[1, 0, 2])
 
     def by_set(self, g: Graph, rows: Edge) -> Edge:
-        """Rows that stand instance by instance, as sets x size x features."""
+        """Reshape rows grouped by position in the set to sets x size x features."""
         if not self.size:
             return rows
         shape = g.add("Concat", self.size, self.sets, g.add("Shape", rows, start=1), axis=0)
@@ -71,18 +71,18 @@ class Rows:
         return self.become(g.add("Where", real, self.edge, g.constant(0.0)))
 
     def count(self, g: Graph) -> Edge:
-        """How many rows each set has, as one integer."""
+        """Number of rows per set, as one integer."""
         return g.add("Squeeze", self.size, g.integers(0))
 
     def sizes(self, g: Graph) -> Edge:
-        """How many instances each set has, as sets x 1."""
+        """Number of instances per set, sets x 1."""
         if self.mask is None:
             return g.add("Expand", self.size, g.add("Concat", self.sets, g.integers(1), axis=0))
         return g.add("ReduceSum", g.cast(self.mask, np.int64), g.integers(1), keepdims=1)
 
 
 def softmax(g: Graph, scores: Edge, mask: Edge | None) -> Edge:
-    """Softmax over the last axis that gives nothing where the mask is False."""
+    """Apply a softmax over the last axis, with weight 0 where the mask is False."""
     if mask is not None:
         scores = g.add("Where", mask, scores, g.constant(-np.inf))
     return g.add("Softmax", scores, axis=-1)

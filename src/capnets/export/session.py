@@ -22,17 +22,17 @@ __all__ = [
 
 FeatureShape = tuple[int | str, ...]
 
-#: What ONNX Runtime calls the types of what is remembered.
+#: ONNX Runtime's names for the dtypes of states.
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
-#: The key of external data in a graph: field 1 of an entry, eight characters.
+#: Serialized key of external data in a graph: field 1 of an entry, eight characters.
 EXTERNAL = b"\x0a\x08location"
 
 
 def open_graph(graph: bytes, *, name: str, threads: int = 1) -> Any:
     """Open an ONNX Runtime session on the CPU.
 
-    One thread is the quickest for networks this small; more only help with thousands of sets.
+    One thread is fastest for small networks; more only help with thousands of sets.
     """
     try:
         import onnxruntime
@@ -47,9 +47,7 @@ def open_graph(graph: bytes, *, name: str, threads: int = 1) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = (
-        3  # errors are raised; warnings are about ONNX Runtime's own affairs
-    )
+    options.log_severity_level = 3  # errors are raised; warnings concern only ONNX Runtime
     try:
         return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no base class for its errors
@@ -66,9 +64,9 @@ def no_memory(session: Any, sets: int) -> Array:
 
 
 def check_shape(found: tuple[int, ...], expected: FeatureShape, *, smallest: int = 1) -> None:
-    """Refuse instances of another shape than the network was built for.
+    """Raise an error if instances do not have the shape that the network reads.
 
-    A size that may vary is at least `smallest`.
+    Variable sizes must be at least `smallest`.
     """
     fits = len(found) == len(expected) and all(
         f >= smallest if isinstance(e, str) else f == e
@@ -86,7 +84,7 @@ def check_shape(found: tuple[int, ...], expected: FeatureShape, *, smallest: int
 def as_instances(instances: Any) -> Array:
     """Convert instances to a float32 array."""
     if type(instances) is not np.ndarray and isinstance(instances, Tensor):
-        instances = instances.detach().cpu().float()  # numpy does not know all that torch does
+        instances = instances.detach().cpu().float()  # numpy lacks some dtypes of torch
     try:
         return np.asarray(instances, dtype=np.float32)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -94,8 +92,8 @@ def as_instances(instances: Any) -> Array:
 
 
 def check_finite(x: Array) -> None:
-    """Refuse NaN and infinite features, and say where they are."""
-    if isfinite(np.vdot(x, x)):  # nearly always; twice as quick as looking at each of them
+    """Raise an error at the first NaN or infinite feature."""
+    if isfinite(np.vdot(x, x)):  # twice as fast as testing each number
         return
     bad = np.argwhere(~np.isfinite(x))
     if len(bad):
@@ -107,9 +105,9 @@ def check_finite(x: Array) -> None:
 
 
 def check_answer(x: Array, values: Array, memory: Array, *, first: int = 0) -> None:
-    """Refuse instances that make numbers of a network overflow, finite as they are themselves.
+    """Raise an error for finite instances that made the network overflow.
 
-    `first` is the number of the first row of x among all that was given.
+    `first` is the position of the first row of x in the user's input.
     """
     if not (np.isfinite(values).all() and np.isfinite(memory).all()):
         where = np.unravel_index(int(np.abs(x).argmax()), x.shape)

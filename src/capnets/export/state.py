@@ -21,7 +21,7 @@ from capnets.sets import Array
 __all__ = ["StreamState", "as_state"]
 
 FORMAT = 2
-#: How many axes the arrays have, and of which kind their numbers are.
+#: Number of axes and dtype kind of each array.
 ARRAYS = {"memory": (2, "f"), "prediction": (2, "f"), "instances": (1, "i")}
 
 
@@ -32,13 +32,13 @@ class StreamState:
     Parameters
     ----------
     fingerprint
-        Of the network that read the instances; no other can go on from here.
+        Fingerprint of the network; only the same network can continue the streams.
     memory
-        Streams x state: what the network remembers.
+        State of the network, streams x state.
     prediction
-        Streams x outputs: the baseline plus all added values so far.
+        Baseline plus all added values so far, streams x outputs.
     instances
-        How many instances each stream has read.
+        Number of instances that each stream has read.
     """
 
     fingerprint: str
@@ -81,7 +81,7 @@ class StreamState:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that `save` wrote; anything else is refused."""
+        """Read a file that `save` wrote; raise an error for anything else."""
         path = Path(path)
         try:
             data = path.read_bytes()
@@ -117,7 +117,7 @@ class StreamState:
         if other.fingerprint != self.fingerprint:
             raise InputError(
                 f"this state belongs to another network ({other.fingerprint[:12]}…, not "
-                f"{self.fingerprint[:12]}…); a stream can only go on with the network that began it"
+                f"{self.fingerprint[:12]}…); a stream needs the network that started it"
             )
         for name in ARRAYS:
             mine, theirs = getattr(self, name), getattr(other, name)
@@ -164,7 +164,7 @@ def _fault(state: StreamState) -> str | None:
 
 
 def _metadata(data: bytes) -> dict[str, str]:
-    # safetensors' own reader of metadata wants an open file; the header is JSON behind its length.
+    # safetensors reads metadata only from open files; the header is its length followed by JSON.
     length = int.from_bytes(data[:8], "little")
     metadata: dict[str, str] = json.loads(data[8 : 8 + length])["__metadata__"]
     return metadata

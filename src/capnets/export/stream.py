@@ -1,4 +1,4 @@
-"""Streams: instances come one after another, added values come back at once."""
+"""Process a stream of instances and return each added value immediately."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from capnets.sets import Array
 
 __all__ = ["Stream"]
 
-#: Graphs stay bound for so many shapes of what is pushed; one more, and all are forgotten.
+#: Maximum number of input shapes with a bound graph; one more clears all bindings.
 SHAPES = 8
 
 
 class Stream:
-    """A set that grows: push instances, read what they add and what they are worth together.
+    """A growing set: push instances, get their added values and the prediction so far.
 
-    What a stream remembers does not grow with what it has read. Several threads may use it: their
-    pushes are taken one after another.
+    Memory does not grow with the number of instances. Streams are thread-safe: concurrent pushes
+    are serialized.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class Stream:
         A capacity network, a run (or its folder), a fitted estimator, a folder that `export` wrote,
         or an `Engine`, which several streams may share.
     state
-        Go on from here instead of from nothing: a `StreamState`, as the property `state` gives it,
-        or the path of a saved one.
+        State to continue from: a `StreamState` (see the property `state`) or the path of a saved
+        one. By default the stream is empty.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Stream:
     ) -> None:
         self.engine = streaming_engine(source)
         nothing = StreamState.of(self.engine, streams=1)
-        # Two buffers, because a graph must not write the state that it is still reading.
+        # Two buffers, because a graph must not overwrite the state that it reads.
         self._memory = (nothing.memory.copy(), nothing.memory.copy())
         self._readers: dict[tuple[int, ...], _Reader] = {}
         self._lock = Lock()
@@ -70,22 +70,21 @@ class Stream:
         self._count = int(state.instances[0])
 
     def __len__(self) -> int:
-        """How many instances have been read."""
+        """Return the number of instances read so far."""
         return self._count
 
     @property
     def prediction(self) -> Any:
-        """What all instances so far are worth together, in the order in which they came.
+        """Prediction for the instances read so far.
 
-        One number, or a row of them where the network has several outputs; those of a classifier
-        are logits.
+        One number, or an array if the network has several outputs. Classifiers give logits.
         """
         with self._lock:
             return self._total[0] if len(self._total) == 1 else np.array(self._total)
 
     @property
     def state(self) -> StreamState:
-        """What is remembered now; the stream goes on without changing it."""
+        """A copy of the current state; later pushes do not change it."""
         with self._lock:
             return self._state()
 
@@ -95,7 +94,7 @@ class Stream:
             self._begin(StreamState.of(self.engine, streams=1))
 
     def copy(self) -> Self:
-        """Another stream that goes on from here, in the same engine."""
+        """Return an independent copy of the stream that shares its engine."""
         return type(self)(self.engine, state=self.state)
 
     def _state(self) -> StreamState:
@@ -107,10 +106,10 @@ class Stream:
         )
 
     def push(self, instances: Any) -> Array:
-        """Read instances; what each of them adds to all before it.
+        """Read instances and return their added values.
 
-        Wrong input is refused as a whole, as are numbers so large that the network's own overflow:
-        the stream is then as it was before.
+        If any instance is invalid or makes the network overflow, an error is raised and the stream
+        is unchanged.
 
         Parameters
         ----------
@@ -120,7 +119,7 @@ class Stream:
         Returns
         -------
         values
-            One added value per instance; a row of them where the network has several outputs.
+            One added value per instance; one row per instance if the network has several outputs.
         """
         x = as_instances(instances)
         with self._lock:
@@ -171,16 +170,16 @@ class Stream:
 
 
 class _Reader:
-    """A graph bound to memory that never moves: nothing is allocated for the next instances.
+    """A graph bound to fixed buffers, so that pushes allocate no memory.
 
     Parameters
     ----------
     engine
-        Whose graph it is.
+        Engine of the graph.
     memory
-        Two buffers of what the stream remembers.
+        Two buffers for the state of the stream.
     shape
-        Instances x features, as they will be pushed.
+        Input shape, instances x features.
     """
 
     def __init__(self, engine: Engine, memory: tuple[Array, Array], shape: tuple[int, ...]) -> None:
@@ -190,13 +189,13 @@ class _Reader:
         self.values = np.zeros((len(self.instances), engine.outputs), dtype=np.float32)
         one = len(self.instances) == 1
         self.session = engine.session("step" if one else "chunk")
-        # Other views of the same numbers: making them for every instance would take its time.
+        # Views of the same memory, made once because making them is slow.
         self.answer = self.values[:, 0] if engine.outputs == 1 else self.values
         self.features = self.instances.reshape(-1)
         self.memories = [memory[1 - now].reshape(-1) for now in (0, 1)]
         read, written = (a if one else a[None] for a in (self.instances, self.values))
         self.bindings = []
-        for now in (0, 1):  # what one binding writes, the other reads
+        for now in (0, 1):  # each binding reads the buffer that the other writes
             binding = self.session.io_binding()
             for port, array in zip(self.session.get_inputs(), (read, memory[now]), strict=True):
                 binding.bind_ortvalue_input(port.name, OrtValue.ortvalue_from_numpy(array))
@@ -214,5 +213,5 @@ class _Reader:
 
 
 def _sound(numbers: Array) -> bool:
-    """Whether numbers are all finite, in a microsecond; False may also mean that some are large."""
+    """Return quickly whether all numbers are finite; may be False if some are very large."""
     return isfinite(np.vdot(numbers, numbers))

@@ -1,4 +1,4 @@
-"""Many streams side by side, advanced in one batch."""
+"""Process many streams in one batch."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ __all__ = ["Streams"]
 
 
 class Streams:
-    """Sets that grow side by side.
+    """Several growing sets, processed in batches.
 
-    Streams are known by their numbers, from 0. Several threads may use them: their calls are taken
-    one after another.
+    Streams are numbered from 0. The class is thread-safe: concurrent calls are serialized.
 
     Parameters
     ----------
     source
         As for `Stream`.
     count
-        How many streams, each of which begins with nothing. More can be added later.
+        Number of streams, initially empty. More can be added later.
     state
-        Instead of a count: go on from here, as for `Stream`.
+        State to continue from, instead of a count; see `Stream`.
 
     Examples
     --------
@@ -54,25 +53,25 @@ class Streams:
         state: StreamState | str | Path | None = None,
     ) -> None:
         if (count is None) == (state is None):
-            raise InputError("how many streams? Give either a count or a state, and not both")
+            raise InputError("Streams needs either a count or a state, not both")
         self.engine = streaming_engine(source)
         self._lock = RLock()
         self._state = self._new(count, state)
 
     def __len__(self) -> int:
-        """How many streams there are."""
+        """Return the number of streams."""
         return len(self._state)
 
     @property
     def predictions(self) -> Array:
-        """What each stream is worth so far; a row where the network has several outputs."""
+        """Prediction of each stream so far; one row per stream if there are several outputs."""
         with self._lock:
             every = self._state.prediction.copy()
         return every[:, 0] if self.engine.outputs == 1 else every
 
     @property
     def instances(self) -> Array:
-        """How many instances each stream has read."""
+        """Number of instances read by each stream."""
         with self._lock:
             return self._state.instances.copy()
 
@@ -82,7 +81,7 @@ class Streams:
             return self._state.take(self._chosen(which))
 
     def restore(self, state: StreamState | str | Path, *, which: Any = None) -> None:
-        """Let all streams, or the chosen ones, go on from a state."""
+        """Restore the state of all streams, or of the chosen ones."""
         given = as_state(state)
         with self._lock:
             chosen = self._chosen(which)
@@ -90,7 +89,7 @@ class Streams:
             self._state.put(chosen, given)
 
     def reset(self, which: Any = None) -> None:
-        """Let all streams, or the chosen ones, forget all instances."""
+        """Reset all streams, or the chosen ones."""
         with self._lock:
             chosen = self._chosen(which)
             self._state.put(chosen, StreamState.of(self.engine, streams=len(chosen)))
@@ -98,7 +97,7 @@ class Streams:
     def add(
         self, count: int | None = None, *, state: StreamState | str | Path | None = None
     ) -> Array:
-        """Add a stream, so many of them, or those of a state; their numbers."""
+        """Add one or `count` streams, or those of a state; return their numbers."""
         new = self._new(1 if count is None and state is None else count, state)
         with self._lock:
             before = len(self)
@@ -106,7 +105,7 @@ class Streams:
             return np.arange(before, len(self))
 
     def drop(self, which: Any) -> None:
-        """Remove the chosen streams; those behind them move up, so that numbers have no gaps."""
+        """Remove the chosen streams; the following ones are renumbered without gaps."""
         with self._lock:
             kept = np.delete(np.arange(len(self)), self._chosen(which))
             self._state = self._state.take(kept)
@@ -120,7 +119,7 @@ class Streams:
             raise InputError("give either a count or a state, and not both")
         given = as_state(state)
         StreamState.of(self.engine, streams=len(given)).check(given)
-        return given.take(np.arange(len(given)))  # nobody else's arrays
+        return given.take(np.arange(len(given)))  # a copy, not the caller's arrays
 
     def push(self, instances: Any, *, which: Any = None) -> Array:
         """Read one or more instances for every stream, or for the chosen ones.
@@ -130,13 +129,13 @@ class Streams:
         instances
             Streams x features (one instance each), or streams x size x features.
         which
-            Numbers of the streams that the rows belong to, each once; None: all of them. Without
-            any, nothing is done.
+            Numbers of the streams that the rows belong to, each once. None means all streams; an
+            empty list does nothing.
 
         Returns
         -------
         values
-            Added values: one per stream, or streams x size; with a last axis of outputs where the
+            Added values, one per stream or streams x size, with a last axis of outputs if the
             network has several.
         """
         x = as_instances(instances)
@@ -148,12 +147,12 @@ class Streams:
 
     def _check(self, x: Array, chosen: Array) -> None:
         features = self.engine.feature_shape
-        before = x.ndim - len(features)  # axes of streams, or of streams and their instances
+        before = x.ndim - len(features)  # streams, or streams x instances
         if len(chosen) or x.size:
             if before not in (1, 2):
                 each = " x ".join(map(str, features))
                 raise InputError(
-                    f"instances have shape {x.shape}, whose first axis should be that of streams: "
+                    f"instances have shape {x.shape}, but the first axis must be streams: "
                     f"give {len(chosen)} x {each} (one instance each) or "
                     f"{len(chosen)} x size x {each}"
                 )
@@ -205,7 +204,7 @@ class Streams:
         if not chosen.size:
             return np.arange(0)
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-            raise InputError(f"streams are chosen by their numbers, not by {which!r}")
+            raise InputError(f"choose streams by their numbers, not by {which!r}")
         if chosen.min() < 0 or chosen.max() >= len(self):
             raise InputError(f"streams are numbered from 0 to {len(self) - 1}, not {which!r}")
         if len(np.unique(chosen)) < len(chosen):

@@ -85,7 +85,7 @@ def _sweep(path: Path) -> None:
 
 @cache
 def _machine() -> str:
-    """Return a word for the space of process numbers: they mean nothing on other machines."""
+    """Return an identifier of the PID namespace: process ids are only comparable within it."""
     try:
         space = os.readlink("/proc/self/ns/pid")  # containers count processes on their own
     except OSError:
@@ -94,7 +94,7 @@ def _machine() -> str:
 
 
 def _is_running(process: int) -> bool:
-    if os.name == "nt":  # signal 0 is not a question there
+    if os.name == "nt":  # os.kill(pid, 0) would end the process there
         return True
     try:
         os.kill(process, 0)

@@ -110,7 +110,7 @@ def _recover_unlocked(folder: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder with all it holds, if it is there and as far as that is allowed."""
+    """Remove a folder and its content; ignore missing files and missing permissions."""
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -40,7 +40,7 @@ def lock_file(path: Path, *, busy: str | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # safe while the lock is held: who waits for it notices
+        with suppress(OSError):  # safe while the lock is held: waiting processes detect the removal
             path.unlink()
         lock.release()
 

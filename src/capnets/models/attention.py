@@ -21,7 +21,7 @@ from capnets.nn.encoders import features_read, final_layer
 
 __all__ = ["AttentionNetwork"]
 
-#: Scores this far below the largest count as this far: exp(-600) is still a normal number.
+#: Scores are clipped this far below the largest, because exp(-600) is still a normal number.
 LOWEST = -600.0
 
 

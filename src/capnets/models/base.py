@@ -121,7 +121,7 @@ class SetModel(nn.Module, ABC):
     def values(self, x: Instances) -> AddedValues:
         """Compute added values in units, for instances that passed `inputs`.
 
-        Rows behind the end of a set are ignored; they come after all instances that count.
+        Values of padding are ignored; padding comes after all instances.
         """
 
     @abstractmethod
@@ -162,12 +162,12 @@ class SetModel(nn.Module, ABC):
     def forward(self, x: Instances, mask: Mask = None) -> Prediction:
         """Return one prediction per set and output; the baseline for an empty set."""
         x = self._checked(x, mask)
-        if x.shape[1] == 0:  # cells refuse to read nothing
+        if x.shape[1] == 0:  # cells raise an error for empty sets
             return self.baseline.expand(len(x), -1)
         return self.unit * self.predict(x, mask)
 
     def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
-        """Return what each instance adds to those before it; 0 behind the end of a set."""
+        """Return the added value of each instance; 0 for padding."""
         x = self._checked(x, mask)
         if x.shape[1] == 0:
             return self.unit.new_zeros(len(x), 0, self.outputs)
@@ -222,7 +222,7 @@ class SetModel(nn.Module, ABC):
 
 
 class AdditiveModel(SetModel):
-    """A network whose prediction is the sum of its added values; the empty set is worth 0."""
+    """A network whose prediction is the sum of its added values; the baseline is 0."""
 
     additive = True
 
@@ -293,7 +293,7 @@ class WholeSetModel(PrefixModel):
 
 
 def differences(prefixes: AddedValues, empty: Level) -> AddedValues:
-    """Return how much each prediction differs from the one before it, the first from `empty`."""
+    """Return the differences between consecutive predictions, starting from `empty`."""
     return prefixes.diff(dim=1, prepend=empty.expand_as(prefixes[:, :1]))
 
 

@@ -52,7 +52,7 @@ INVERSES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class CapacityNetwork(SteppingModel):
-    r"""Read instances one after another and compute what each of them adds.
+    r"""Read instances one after another and compute their added values.
 
     Parameters
     ----------

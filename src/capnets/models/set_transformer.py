@@ -18,12 +18,12 @@ __all__ = ["SetTransformer"]
 
 
 class SetTransformer(WholeSetModel):
-    """Instances look at each other, then one seed looks at all; the order cannot matter."""
+    """Self-attention between instances, then attention pooling; the order does not matter."""
 
     ordered = False
     last = "output"
-    # A bias of the keys adds the same to all scores, which a softmax does not see; and behind the
-    # pooling there is one element only, which gets all the attention whatever its key.
+    # A bias of the keys adds the same to all scores, which leaves the softmax unchanged. After the
+    # pooling there is only one element, which gets all the attention whatever its key.
     idle = ("*.key.bias", "after.*.key.weight")
 
     def __init__(
@@ -36,7 +36,9 @@ class SetTransformer(WholeSetModel):
         heads: int = 4,
     ) -> None:
         if hidden % heads:
-            raise InputError(f"{hidden} hidden dimensions cannot be cut into {heads} equal heads")
+            raise InputError(
+                f"hidden ({hidden}) must be divisible by the number of heads ({heads})"
+            )
         super().__init__(in_features=in_features, outputs=outputs)
         block = ISAB if large else SAB
         self.blocks = nn.ModuleList(

@@ -61,11 +61,15 @@ class SortedNetwork(SetModel):
     def __init__(self, network: SetModel, *, by: str | int) -> None:
         super().__init__(in_features=network.in_features, outputs=network.outputs)
         if by != BY_WORTH and not isinstance(by, int):
-            raise InputError(f"instances are sorted by {BY_WORTH!r} or a feature's number: {by!r}")
+            raise InputError(
+                f"instances are sorted by {BY_WORTH!r} or by the index of a feature, not by {by!r}"
+            )
         if isinstance(by, int) and not 0 <= by < (network.in_features or by + 1):
             raise InputError(f"feature {by} does not exist: there are {network.in_features}")
         if not network.ordered:
-            raise InputError("no order changes what this network predicts; do not sort for it")
+            raise InputError(
+                "this network does not depend on the order, so sorting is not supported"
+            )
         self.network = network
         self.by = by
 

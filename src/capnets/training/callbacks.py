@@ -13,8 +13,8 @@ __all__ = ["Callback", "EpochEnd", "check_callbacks"]
 class Callback:
     """Hooks of a training; override the ones you need.
 
-    Hooks run in the first process only, and after the checkpoint of the epoch was written: an
-    exception in a hook stops training, and a later call resumes after that epoch.
+    Hooks run in the first process only, after the checkpoint of the epoch is written. An exception
+    in a hook stops training; a later call resumes after that epoch.
 
     Examples
     --------

@@ -32,7 +32,7 @@ def run_epoch(setup: Setup, state: State) -> dict[str, Any]:
     state.network.train()
     total = torch.zeros((), device=fabric.device)
     for number, batch in enumerate(setup.batches(epoch, repeated)):
-        # Steps count as shorter in an epoch with repeated sets, so that the schedule keeps pace.
+        # Replayed sets add steps to the epoch; each advances the schedule by less.
         rate = recipe.rate(epoch * usual + number * usual / steps, recipe.epochs * usual)
         total += _step(setup, state, batch, rate, draws)
     if fabric.world_size > 1:

@@ -1,4 +1,4 @@
-"""Losses: what is minimised, which labels it takes, and the best constant prediction."""
+"""Losses, the labels they accept, and their best constant predictions."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class Muon(torch.optim.Optimizer):
             [self._memory(p, "exp_avg_sq") for p in parameters],
             [],
             [self._memory(p, "step", shape=torch.Size()) for p in parameters],
-            # The fused step of torch takes memory as one piece, whatever the strides are.
+            # torch's fused step ignores strides and assumes contiguous memory.
             fused=all(t.is_contiguous() for pair in moving for t in pair),
             amsgrad=False,
             beta1=BETAS[0],

@@ -2,7 +2,7 @@
 
 Few sets call for a small network, an ensemble averaged over several orders, and dropout of half of
 the features if there are fewer than two sets per feature. Tens of sets need more epochs; a thousand
-allow a larger network. EXPERIMENTS.md tells how the presets were found.
+allow a larger network. EXPERIMENTS.md describes how the presets were found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BLANKED = 0.5
 
 @dataclass(frozen=True)
 class Preset(Record):
-    """A network, its recipe, and how it predicts.
+    """Settings of a network, its recipe and its predictions.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ __all__ = ["Setup", "random_stream"]
 
 @dataclass(frozen=True)
 class Setup:
-    """What a training is given; nothing here changes while it runs."""
+    """The inputs of a training, which do not change while it runs."""
 
     model: SetModel
     train: Sets
@@ -61,7 +61,7 @@ class Setup:
 
     @cached_property
     def redirect(self) -> bool:
-        """Whether torch's own layers, or code from elsewhere, may draw random numbers."""
+        """Whether the network may draw from torch's global generator."""
         return any(map(draws_elsewhere, [self.model, *self.priors]))
 
     @property
@@ -70,7 +70,7 @@ class Setup:
         return self.steps(len(self.train))
 
     def steps(self, sets: int) -> int:
-        """Return the number of steps in which all processes together read so many sets."""
+        """Return the number of steps in which all processes together read `sets` sets."""
         return -(-(sets // self.fabric.world_size) // self._share)
 
     def batches(self, epoch: int, repeated: Array) -> Iterator[Batch]:
@@ -99,7 +99,7 @@ class Setup:
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """The settings and digests of the data, by which a checkpoint is recognised."""
+        """Settings and data digests that a checkpoint must match."""
         return {
             **self.settings,
             "training data": fingerprint(self.train),
@@ -121,6 +121,6 @@ class Setup:
 
 
 def random_stream(*words: int) -> torch.Generator:
-    """Return a generator for a seed, an epoch and a purpose; no two of them overlap."""
+    """Return an independent generator for a seed, an epoch and a purpose."""
     seed = np.random.SeedSequence(words).generate_state(1, np.uint64)[0]
     return torch.Generator().manual_seed(int(seed >> 1))

@@ -1,6 +1,6 @@
-"""Graph pieces of the set networks: raw instances in, amounts in the unit of the label out.
+"""ONNX operators of the networks; they map raw instances to amounts in the unit of the label.
 
-One file per network, as in `capnets.models`; `base` says what each of them has to offer.
+There is one file per network, as in `capnets.models`. `base` defines the functions to register.
 """
 
 from capnets.export.networks import (

@@ -1,10 +1,10 @@
 """Define the graph functions that networks register, and their shared parts.
 
-`prediction` gives sets x outputs, `added_values` sets x size x outputs, where what stands behind
-the end of a set is not used; `advance` goes on from what was remembered. A network that reads sets
-as a whole registers `predict`, in its own unit, and `predict_prefixes` where a loop over prefixes
-would be slow. One that reads step by step registers `advance` and `memory`, and `prediction` where
-that is more quickly known than as the sum of added values.
+`prediction` returns sets x outputs, `added_values` sets x size x outputs (values of padding are
+ignored); `advance` continues from a state. A network that reads whole sets registers `predict`, in
+its own unit, and `predict_prefixes` if a loop over prefixes would be slow. A network that reads
+step by step registers `advance` and `memory`, and `prediction` if there is a faster way than
+summing added values.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def added_values(model: SetModel, g: Graph, x: Rows) -> Edge:
     """Compute added values as differences between the predictions of prefixes."""
     prefixes = scaled(model, g, predict_prefixes(model, g, read(model, g, x)))
     if not bool(model.baseline.any()):
-        # Padding by 1 in front and by -1 behind shifts by one, with a 0 at the front.
+        # Padding by 1 in front and -1 at the end shifts by one, with a leading 0.
         return g.add("Sub", prefixes, g.add("Pad", prefixes, g.integers(0, 1, 0, 0, -1, 0)))
     shape = g.add("Concat", x.sets, g.integers(1, 1), axis=0)
     first = g.add("Expand", g.constant(model.baseline[None, None]), shape)
@@ -78,7 +78,7 @@ def predict(model: SetModel, g: Graph, x: Rows) -> Edge:
 def predict_prefixes(model: SetModel, g: Graph, x: Rows) -> Edge:
     """Predict all prefixes, sets x size x outputs, in a loop over their lengths.
 
-    What stands at and behind the end of a set needs no mask: it is in no shorter prefix.
+    No mask is needed, because padding comes after every prefix.
     """
     sets, body = x.padded(g), Graph(parent=g)
     counter = body.fresh("counter")
@@ -106,7 +106,7 @@ def predicts_apart(model: SetModel) -> bool:
 @singledispatch
 def memory(model: SetModel) -> Memory:
     """Return the size and type of the state that `advance` takes and returns."""
-    raise InputError(f"a network of type {type(model).__name__} remembers nothing between calls")
+    raise InputError(f"a network of type {type(model).__name__} has no state between calls")
 
 
 @memory.register(SteppingModel)
@@ -154,8 +154,8 @@ def _(model: SetModel, g: Graph, x: Rows) -> Edge:
 def read(model: SetModel, g: Graph, x: Rows) -> Rows:
     """Apply the network's inputs to the instances, without NaN in the padding."""
     features = x.become(layer(model.inputs, g, x.edge))
-    # What is behind the end of a set comes after all that counts in an additive network. In others
-    # it gets a weight of 0, which does not help against NaN.
+    # Additive networks read padding last, so it changes nothing. Other networks give it a weight of
+    # 0, but 0 times NaN is NaN.
     return features if model.additive else features.blank(g)
 
 

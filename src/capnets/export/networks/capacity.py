@@ -49,7 +49,7 @@ def _split(model: CapacityNetwork, g: Graph, state: Edge | None) -> tuple[Edge |
 def states(
     model: CapacityNetwork | RecurrentNetwork, g: Graph, x: Rows, state: Edge | None
 ) -> tuple[Edge, Edge]:
-    """All states of the cell, one row each, and what to remember after the last instance."""
+    """Compute the outputs of the cell, one per row, and its final state."""
     encoded = x.become(layer(model.encoder, g, x.edge))
     if state is not None and not x.size:
         return step(model.cell, g, encoded.edge, state)

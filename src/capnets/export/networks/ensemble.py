@@ -1,4 +1,4 @@
-"""Ensembles: the mean of their members, which remember side by side."""
+"""Ensembles: the mean of their members; their states are concatenated."""
 
 from __future__ import annotations
 

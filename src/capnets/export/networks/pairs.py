@@ -24,7 +24,7 @@ def _(model: PairsNetwork, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge,
 
 @memory.register(PairsNetwork)
 def _(model: PairsNetwork) -> Memory:
-    return Memory(model.state_features, np.float64)  # streams may never end
+    return Memory(model.state_features, np.float64)  # streams can be arbitrarily long
 
 
 def _sums(g: Graph, u: Rows, state: Edge | None) -> tuple[Edge, Edge]:

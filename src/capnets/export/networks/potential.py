@@ -1,4 +1,4 @@
-"""C-Potential: differences of what the potential says of sums."""
+"""C-Potential: differences between the potentials of successive sums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _(model: PotentialNetwork, g: Graph, x: Rows, state: Edge | None) -> tuple[E
     if state is None:
         every = g.add("Pad", new.by_instance(g), g.integers(1, *[0] * 5))
         rises, after = _rises(model, g, x, every)
-    else:  # in a stream potentials grow and grow, and their differences need the last digits
+    else:  # potentials grow with the stream, and their differences need the precision of float64
         new = new.become(g.cast(new.edge, np.float64))
         with g.wide():
             rises, after = (_rises_after if x.size else _rise)(model, g, new, state)
@@ -41,7 +41,7 @@ def _(model: PotentialNetwork, g: Graph, x: Rows) -> Edge:
         nothing = model.decoder(torch.zeros(1, model.state_features))
     rise = g.add("Sub", layer(model.decoder, g, total), g.constant(nothing))
     sizes = g.cast(x.sizes(g), np.float32)
-    # Rounding may differ between both potentials; nothing is worth exactly nothing.
+    # Rounding may differ between the two potentials; an empty set must be exactly 0.
     rise = g.add("Where", g.add("Greater", sizes, g.constant(0.0)), rise, g.constant(0.0))
     each = g.add("Mul", sizes, g.constant(model.each_adds))
     return scaled(model, g, g.add("Add", rise, each))
@@ -69,7 +69,7 @@ def _rises(model: PotentialNetwork, g: Graph, x: Rows, every: Edge) -> tuple[Edg
     """Compute the rise by each summand but the first, one row each, and the last sum."""
     sums = g.add("CumSum", every, g.constant(0, np.int64))
     worth = layer(model.decoder, g, g.add("Reshape", sums, g.integers(-1, model.state_features)))
-    # Rows stand instance by instance: what follows a row stands as many rows below as sets are.
+    # Rows are grouped by position, so the next instance of a set is `sets` rows below.
     after = g.add("Slice", worth, x.sets, g.integers(np.iinfo(np.int64).max), g.integers(0))
     before = g.add("Slice", worth, g.integers(0), g.add("Neg", x.sets), g.integers(0))
     last = g.add("Gather", sums, g.constant(-1, np.int64), axis=0)

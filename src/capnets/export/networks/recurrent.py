@@ -1,4 +1,4 @@
-"""The paper's recurrent counterparts: the last state alone is decoded."""
+"""The paper's recurrent counterparts: only the last state is decoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from capnets.models.recurrent import RecurrentNetwork
 @predict.register(RecurrentNetwork)
 def _(model: RecurrentNetwork, g: Graph, x: Rows) -> Edge:
     z, _ = states(model, g, x, None)
-    # States stand instance by instance, so the last one of set s is in row (size - 1) sets + s.
+    # States are grouped by position, so the last one of set s is in row (size - 1) * sets + s.
     ends = g.add("Sub", g.add("Squeeze", x.sizes(g), g.integers(1)), g.integers(1))
     numbers = g.range(g.add("Squeeze", x.sets, g.integers(0)))
     which = g.add("Add", g.add("Mul", ends, x.sets), numbers)

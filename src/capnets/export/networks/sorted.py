@@ -1,4 +1,4 @@
-"""Networks that sort instances before they read them."""
+"""Networks that sort instances before reading them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _(model: SortedNetwork, g: Graph, x: Rows) -> Edge:
         alone = _of_network(model, g, Rows.of(g, g.add("Unsqueeze", x.edge, g.integers(1))))
         column = g.add("Neg", g.add("ReduceSum", alone, g.integers(1)))
     scores = g.add("Squeeze", x.become(column).padded(g), g.integers(2))
-    if x.mask is not None:  # padding stays behind
+    if x.mask is not None:  # padding stays at the end
         scores = g.add("Where", x.mask, scores, g.constant(np.inf))
     order = _reading(g, x, scores)
     sets = g.range(g.add("Squeeze", x.sets, g.integers(0)))
@@ -29,10 +29,10 @@ def _(model: SortedNetwork, g: Graph, x: Rows) -> Edge:
 
 def _reading(g: Graph, x: Rows, scores: Edge) -> Edge:
     """Sort the instances of every set by score, then by all features."""
-    # Rows without repetition come sorted feature by feature, so their numbers are ranks.
+    # Unique returns the distinct rows in lexicographic order, so its indices are ranks.
     _, _, ranks = g.add_many("Unique", x.edge, outputs=3, axis=0, sorted=1)
     ranks = g.add("Reshape", ranks, g.add("Concat", x.sets, x.size, axis=0))
-    # Of equal numbers TopK takes the earlier one first, as a stable sort does.
+    # TopK returns equal numbers in their given order, like a stable sort.
     _, by_rank = g.add_many("TopK", ranks, x.size, outputs=2, largest=0)
     _, order = g.add_many(
         "TopK", g.add("GatherElements", scores, by_rank, axis=1), x.size, outputs=2, largest=0

@@ -1,4 +1,4 @@
-"""Aggregations: how added values and the prediction follow from decoded instances."""
+"""Aggregations: compute added values and the prediction from decoded instances."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ AGGREGATIONS: dict[str, type[Aggregation]] = {
     "any": Any,
 }
 
-#: Prediction for the empty set: 0 as in the paper, or learned from the mean label on.
+#: Prediction for the empty set: 0 as in the paper, or learned, starting at the mean label.
 BASELINES = ("none", "learned")

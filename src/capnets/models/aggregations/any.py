@@ -32,7 +32,7 @@ from capnets.nn import masked
 
 __all__ = ["Any"]
 
-#: Mean labels are moved this far away from 0 and 1 before training begins there.
+#: Minimum distance of the initial prediction from 0 and 1.
 MARGIN = 1e-3
 
 

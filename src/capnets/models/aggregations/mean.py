@@ -1,4 +1,4 @@
-r"""Weighted mean: every instance states a belief about the label.
+r"""Weighted mean: every instance estimates the label.
 
 .. math::
     p_i = \frac{c\,b + w_1 u_1 + … + w_i u_i}{c + w_1 + … + w_i}, \qquad
@@ -7,11 +7,11 @@ r"""Weighted mean: every instance states a belief about the label.
 
 The decoder gives the belief :math:`u_i` and the logarithm of its weight :math:`w_i`; the baseline
 :math:`b` has the learned weight :math:`c`. An instance moves the belief by the share
-:math:`w_i / (c + w_1 + … + w_i)` of its disagreement :math:`u_i - p_{i-1}`. Use it where a longer
-set is not a larger label: ratings, affinities.
+:math:`w_i / (c + w_1 + … + w_i)` of its disagreement :math:`u_i - p_{i-1}`. Use it if labels do
+not grow with the size of a set: ratings, affinities.
 
-Differences of running means lose digits in long sets. Values are therefore computed as that share
-of the disagreement; the logarithm of a weight is bounded, so that sums never overflow.
+Differences of running means lose precision in long sets. Values are therefore computed as that
+share of the disagreement; the logarithm of a weight is bounded, so that sums never overflow.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""Sum: the aggregation of the paper.
 
 .. math:: v_i = d_i, \qquad Y = b + v_1 + … + v_n
 
-:math:`d_i` is the decoder's number for instance :math:`i`, behind the activation. Use it where
+:math:`d_i` is the decoder's output for instance :math:`i`, after the activation. Use it if
 every instance contributes an amount of its own: counts, sums, costs.
 """
 

@@ -24,10 +24,10 @@ class Embedding(ABC):
     """A map from images to 64 features, fitted on training images."""
 
     uses_classes: ClassVar[bool] = False
-    """Whether it is fitted with the classes of the training images."""
+    """Whether the embedding is fitted on the classes of the training images."""
 
     parameters: ClassVar[Mapping[str, int | float]]
-    """All that its output depends on, apart from the images; a cached result is known by them."""
+    """Parameters that determine the output for given images; part of the cache key."""
 
     @abstractmethod
     def fit(self, images: Images, *, progress: Progress | None = None) -> Self:

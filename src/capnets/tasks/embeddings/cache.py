@@ -47,7 +47,7 @@ def load(path: Path, *, rows: int) -> Features | None:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Several processes may want the same features: one computes them, the others wait."""
+    """Lock the cache entry: one process computes the features, the others wait."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
