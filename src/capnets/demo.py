@@ -1,9 +1,8 @@
-"""Train two networks on digits and compare what they say each digit adds.
+"""Train two networks on digits and compare the added values of each digit.
 
-Every set has eight digits, so labels determine only the sum of the values. The GRU learns the
-labels just as well, but the differences between its predictions for prefixes are not what a digit
-adds: it never saw a set of fewer than eight digits. C-DeepSet has to add up its values, and
-recovers them.
+Every set has eight digits, so labels determine only the sum of the values. The GRU predicts labels
+just as well, but the differences between its predictions for prefixes are wrong: it never saw a set
+of fewer than eight digits. C-DeepSet sums its added values by construction, and recovers them.
 """
 
 from __future__ import annotations

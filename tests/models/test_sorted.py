@@ -91,7 +91,7 @@ def test_learns():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"order": "size"}, "sorted by 'worth' or a feature's number: 'size'"),
+        ({"order": "size"}, "sorted by 'worth' or by the index of a feature, not by 'size'"),
         ({"order": 3}, "feature 3 does not exist: there are 3"),
         ({"order": 0, "name": "deepset"}, "does not depend on the order"),
     ],

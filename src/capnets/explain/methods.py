@@ -30,7 +30,7 @@ def explain(
     output: int | str | None = None,
     chunk: int = CHUNK,
 ) -> Explanation:
-    """Return what each instance adds to the prediction of its set.
+    """Explain predictions: compute the contribution of each instance to its set.
 
     Parameters
     ----------

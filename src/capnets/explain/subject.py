@@ -1,7 +1,7 @@
 """Resolve what is explained: a network, a run or a fitted estimator, and its sets.
 
-Estimators are recognised by what they offer (`Explainable`), because they are built on top of this
-package.
+Estimators are recognised by their methods (`Explainable`), because this package must not import
+them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Evaluate a network on any subset of the instances of a set.
 
 Absent instances are removed, not masked, zeroed or replaced by a mean: a subset is again a set of
-rows of the same instance table. Every explanation method asks `SetValue`, which also counts the
+rows of the same instance table. Every explanation method uses `SetValue`, which also counts the
 cost.
 """
 

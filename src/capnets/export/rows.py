@@ -71,11 +71,11 @@ class Rows:
         return self.become(g.add("Where", real, self.edge, g.constant(0.0)))
 
     def count(self, g: Graph) -> Edge:
-        """Number of rows per set, as one integer."""
+        """Return the number of rows per set, as one integer."""
         return g.add("Squeeze", self.size, g.integers(0))
 
     def sizes(self, g: Graph) -> Edge:
-        """Number of instances per set, sets x 1."""
+        """Return the number of instances per set, sets x 1."""
         if self.mask is None:
             return g.add("Expand", self.size, g.add("Concat", self.sets, g.integers(1), axis=0))
         return g.add("ReduceSum", g.cast(self.mask, np.int64), g.integers(1), keepdims=1)

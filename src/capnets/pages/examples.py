@@ -33,7 +33,7 @@ TRAY = 30
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Sets to play with.
+    """Example sets of a page.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Examples:
     schema
         How rows of a table are encoded; None if the sets do not come from a table.
     unit
-        What the label counts, in words.
+        Unit of the label, in words.
     """
 
     sets: Sets

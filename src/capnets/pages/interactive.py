@@ -28,7 +28,7 @@ MODULES = (
     "orders.js", "csv.js", "schema.js", "backend.js", "session.js", "format.js", "drag.js",
     "view.js", "main.js",
 )  # fmt: skip
-#: What an instance is called in the heading.
+#: Nouns for instances in the heading.
 NOUNS = {"Images": "image", "Texts": "sentence", "Features": "instance"}
 #: Features shown per instance of a table.
 COLUMNS = 4
@@ -45,7 +45,7 @@ def interactive_page(
     runtime: Runtime | None = None,
     progress: Progress | None = None,
 ) -> str:
-    """Return a page on which sets can be changed and values follow.
+    """Return a page on which users can edit sets and see the values change.
 
     The page is self-contained: it makes no request and works from a file.
 
@@ -80,7 +80,7 @@ def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> di
     shapes = {tuple(network["shape"]) for network in networks}
     if len(shapes) > 1:
         shown = " and ".join(sorted(" x ".join(map(str, shape)) for shape in shapes))
-        raise InputError(f"the runs read different features: {shown}; show them on own pages")
+        raise InputError(f"the runs read different features: {shown}; make one page per run")
     for network, count in zip(networks, _counts(networks), strict=True):
         network["name"] += count
     sets = examples.sets

@@ -1,7 +1,7 @@
 """Find and install onnxruntime-web, the runtime of interactive pages.
 
-The runtime is not part of this package. It is taken from its npm package once and kept in the cache
-folder of the user; every use checks the SHA-256 of its files.
+The runtime is not part of this package. It is extracted once from its npm package into the user's
+cache folder, and the SHA-256 digests of its files are checked at every use.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def find_runtime() -> Runtime:
 
 
 def install_runtime(package: str | Path) -> Path:
-    """Take the runtime out of its npm package (.tgz); return the folder it is in.
+    """Extract the runtime from its npm package (.tgz) and return its folder.
 
     Only the two known files are read, and only if their SHA-256 is right.
     """

@@ -91,8 +91,8 @@ class Sets:
     ) -> Self:
         """Build sets from a list with one array (instances x features) per set.
 
-        With `learning` (by default, if there are labels), columns whose values float32 cannot tell
-        apart are refused. A few sets to predict may well be alike.
+        With `learning` (default: if there are labels), columns whose values float32 cannot
+        distinguish raise an error. Sets to predict are not checked: few sets may have equal values.
         """
         if not len(arrays):
             raise InputError("zero sets: give at least one array of instances x features")

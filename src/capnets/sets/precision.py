@@ -11,9 +11,9 @@ from capnets.sets.ragged import Array
 
 __all__ = ["TOO_FAR", "Range", "is_far", "is_wide"]
 
-#: A column this many times larger than its range is far from 0; 14 of 24 bits would be left.
+#: Factor by which values must exceed their range to get an offset (14 of 24 bits would remain).
 FAR = 2**10
-#: Beyond this, sets that cannot be given an offset are refused; 8 of 24 bits would be left.
+#: Factor above which columns without an offset raise an error (8 of 24 bits would remain).
 TOO_FAR = 2**16
 #: Values that differ by less than this share of their size differ by float64 rounding only.
 ROUNDING = 2.0**-44

@@ -19,7 +19,7 @@ __all__ = [
     "as_array", "check_digits", "check_finite", "check_kinds", "check_layout", "labels", "numbers",
 ]  # fmt: skip
 
-#: Largest integer up to which float32 holds every integer.
+#: float32 represents every integer up to this one exactly.
 WHOLE = 2**24
 
 
@@ -106,8 +106,8 @@ def check_finite(sets: Sets) -> None:
 def check_digits(sets: Sets, tables: Sequence[Array]) -> None:
     """Refuse columns whose values float32 cannot tell apart.
 
-    The float32 instances show which columns are far from 0; only those are read again from the
-    tables with all digits.
+    The float32 instances show which columns are far from 0; only those are read again in full
+    precision.
     """
     pool, wide = sets.instances, [t for t in tables if is_wide(t.dtype)]
     if not wide or not len(pool):
@@ -122,7 +122,7 @@ def check_digits(sets: Sets, tables: Sequence[Array]) -> None:
         if reach.loses(times=TOO_FAR) and not reach.rounding:
             raise InputError(
                 f"{_column(sets, place)} lies between {reach.low!r} and {reach.high!r}: networks "
-                "compute with 32 bits, which do not tell such values apart. Subtract a number "
+                "compute in float32, which cannot distinguish such values. Subtract a number "
                 f"such as {reach.middle()!r} from it, here and in sets to predict."
             )
 
