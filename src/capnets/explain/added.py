@@ -59,7 +59,21 @@ def explain_added(
         errors=None if chosen.exact else values.error,
         spreads=values.spread if several else None,
         prediction_spreads=predictions.spread if several else None,
+        caution="" if several else caution(model, sets),
         **about_sets(sets, value.output),
+    )
+
+
+def caution(model: SetModel, sets: Sets) -> str:
+    """Return a sentence if labels may not determine the values, else an empty string."""
+    sizes = np.unique(sets.sizes)
+    if not model.positional or len(sets) < 2 or len(sizes) > 1 or sizes[0] < 2:
+        return ""
+    return (
+        f"Caution: all sets have {sizes[0]} instances, and values of this network can depend on "
+        "the position. If it was trained on sets of one size, labels determine only the sum of "
+        "the values, and a later instance may be credited instead. Use c-deepset, train on sets "
+        "of several sizes, or average over orders."
     )
 
 

@@ -65,6 +65,8 @@ class Explanation:
         The label or class that the values add to; empty if there is only one label.
     unit
         The unit of values and predictions: "logit" for classes, else empty for that of the label.
+    caution
+        A warning that labels may not determine the values; part of `meaning`.
     probabilities, predicted_classes, true_classes
         For classes, per set: the probability of `output`, the predicted and the true class.
     title, source
@@ -90,6 +92,7 @@ class Explanation:
     expected: Array | None = None
     output: str = ""
     unit: str = ""
+    caution: str = ""
     probabilities: Array | None = None
     predicted_classes: tuple[str, ...] | None = None
     true_classes: tuple[str, ...] | None = None
@@ -150,6 +153,8 @@ class Explanation:
         if self.output:
             unit = f" ({self.unit}s)" if self.unit else ""
             text.append(f"Values add to {self.output}{unit}.")
+        if self.caution:
+            text.append(self.caution)
         if not self.exact:
             text.append("Estimated from samples; ± is one standard error.")
         if self.prediction_spreads is not None and len(self):

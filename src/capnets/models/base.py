@@ -74,6 +74,9 @@ class SetModel(nn.Module, ABC):
         Whether the network predicts the empty set: its prediction is baseline + sum of values.
     ordered
         Whether the order of the instances can change the prediction.
+    positional
+        Whether an added value can depend on how many instances came before. If all training sets
+        have one size, labels then determine the sum of the values only.
     rereads
         Whether added values need one prediction per prefix instead of one pass.
     closed_form
@@ -95,6 +98,7 @@ class SetModel(nn.Module, ABC):
 
     additive: bool = False
     ordered: bool = True
+    positional: bool = True
     rereads: bool = False
     closed_form: bool = False
     probability: bool = False

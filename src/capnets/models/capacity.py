@@ -108,6 +108,7 @@ class CapacityNetwork(SteppingModel):
         self.aggregation = kind(outputs, learned=baseline == "learned")
         self.activation = activation
         self.probability = kind.probability
+        self.positional = cell.ordered
         self.state_features = cell.state_features + kind.memory * outputs
 
     def values(self, x: Instances) -> AddedValues:

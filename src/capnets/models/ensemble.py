@@ -86,6 +86,11 @@ class Ensemble(SetModel):
         return tuple(f"members.{k}.{name}" for k, m in enumerate(self.each) for name in m.idle)
 
     @property
+    def positional(self) -> bool:  # type: ignore[override]
+        """Whether the values of any member can depend on the position."""
+        return any(m.positional for m in self.each)
+
+    @property
     def rereads(self) -> bool:  # type: ignore[override]
         """Whether any member reads every prefix separately."""
         return any(m.rereads for m in self.each)
