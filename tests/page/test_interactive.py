@@ -230,6 +230,28 @@ def test_classes_and_pasted_rows(shops, runtime, page, tmp_path):
 
 
 @pytest.mark.browser
+def test_a_drawing_is_an_instance(digits, runtime, page, tmp_path):
+    screen = Screen(page, interactive_page(digits), tmp_path)
+    many = len(screen.rows)
+    page.locator("#draw summary").click()
+    box = page.locator("#canvas").bounding_box()
+    page.mouse.move(box["x"] + 90, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 90, box["y"] + 150, steps=6)
+    page.mouse.up()
+    screen.settled(lambda: page.locator("#add-drawing").click())
+    assert len(screen.rows) == many + 1
+    pixels = np.array(page.evaluate("Array.from(capnets.session.data.display.at(-1).pixels)"))
+    image = pixels.reshape(8, 8)
+    assert image[:, 3:5].mean() > 0.5 > 0.05 > image[:, [0, 1, 6, 7]].mean()  # a vertical stroke
+    images = task_of(digits[0]).images
+    seen = (images.pixels / images.white).reshape(len(images.pixels), -1)[: images.train]
+    expected = (pixels - seen.mean(0)) / np.sqrt(seen.var(0).mean())
+    np.testing.assert_allclose(screen.features()[-1], expected, atol=1e-4)
+    screen.check([run.model for run in digits])
+
+
+@pytest.mark.browser
 def test_step_gives_the_values_of_infer(digits, runtime, page, tmp_path):
     screen = Screen(page, interactive_page(digits[:1]), tmp_path)
     stepped = page.evaluate(

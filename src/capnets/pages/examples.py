@@ -21,7 +21,7 @@ from capnets.sets import Array, Sets
 from capnets.tasks import TaskSets
 from capnets.tasks.files import Progress
 
-__all__ = ["Examples", "examples_of"]
+__all__ = ["Examples", "Pixels", "examples_of"]
 
 #: Number of sets on a page unless some are named.
 SETS = 12
@@ -29,6 +29,26 @@ SETS = 12
 READABLE = (3, 12)
 #: Number of instances in the tray of a page.
 TRAY = 30
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How drawn pixels become features: (brightness - mean) / deviation.
+
+    Parameters
+    ----------
+    height, width
+        The size of an image.
+    mean
+        One number per pixel, or one for all.
+    deviation
+        One number for all pixels.
+    """
+
+    height: int
+    width: int
+    mean: tuple[float, ...]
+    deviation: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +73,8 @@ class Examples:
         How rows of a table are encoded; None if the sets do not come from a table.
     unit
         Unit of the label, in words.
+    pixels
+        How drawings are encoded; None if the network does not read pixels.
     """
 
     sets: Sets
@@ -63,6 +85,7 @@ class Examples:
     source: str
     schema: Schema | None = None
     unit: str = ""
+    pixels: Pixels | None = None
 
 
 def examples_of(
@@ -153,7 +176,21 @@ def _of_task(
         names=tuple(n.strip() for n in numbers.split(",")),
         labels=None if y is None else tuple(f"{float(v):g}" for v in y),
         source=_source(task, protocol),
+        pixels=_pixels(task) if isinstance(task, TaskSets) else None,
     )
+
+
+def _pixels(task: TaskSets) -> Pixels | None:
+    """Return how a task turns pixels into features, if it does so pixel by pixel."""
+    images, features = task.images, np.asarray(task.test.instances, dtype=np.float64)
+    if images.pixels.ndim != 3 or task.spec.embedding != "none":
+        return None
+    brightness = (images.pixels / images.white).reshape(len(images.pixels), -1)
+    features = features.reshape(len(features), -1)
+    deviation = float(brightness.std(0).sum() / features.std(0).sum())
+    mean = (brightness - deviation * features).mean(0)
+    height, width = images.pixels.shape[1:]
+    return Pixels(height, width, tuple(float(m) for m in mean), deviation)
 
 
 def _source(task: Any, protocol: str | None) -> str:

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ __all__ = ["interactive_page", "page_data", "script"]
 #: The modules of the page, each before those that import it.
 MODULES = (
     "orders.js", "csv.js", "schema.js", "backend.js", "session.js", "format.js", "drag.js",
+    "drawing.js",
     "view.js", "main.js",
 )  # fmt: skip
 #: Nouns for instances in the heading.
@@ -102,6 +104,7 @@ def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> di
         ],
         "tray": list(examples.tray),
         "networks": networks,
+        "pixels": None if examples.pixels is None else asdict(examples.pixels),
         "schema": None if examples.schema is None else examples.schema.to_dict(),
     }
 

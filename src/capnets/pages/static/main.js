@@ -3,6 +3,7 @@
 import { WasmBackend, bytes, loadRuntime } from "./backend.js";
 import { parseCsv, toCsv } from "./csv.js";
 import { makeSortable } from "./drag.js";
+import { featuresOf, makeDrawable, pictureOf } from "./drawing.js";
 import { number } from "./format.js";
 import { encode } from "./schema.js";
 import { Session } from "./session.js";
@@ -37,6 +38,8 @@ class Page {
     by("output").append(...outputs.map((name, k) => element("option", { value: k, text: name })));
     by("output-tool").hidden = outputs.length < 2;
     by("paste").hidden = data.schema === null;
+    by("draw").hidden = data.pixels === null;
+    this.canvas = makeDrawable(by("canvas"));
     by("k").value = Math.min(3, session.items.length);
     document.documentElement.style.setProperty("--networks", data.networks.length);
     document.body.classList.add(data.kind, data.networks.length > 1 ? "several" : "single");
@@ -58,6 +61,8 @@ class Page {
     change("keep", "click", () => this.do(() => session.keep(this.picked)));
     change("download", "click", () => this.download());
     change("add-rows", "click", () => this.paste());
+    change("add-drawing", "click", () => this.addDrawing());
+    change("clear", "click", () => this.canvas.clear());
     by("tray").addEventListener("click", (e) => {
       const button = e.target.closest("[data-row]");
       if (button) this.do(() => session.add(Number(button.dataset.row)), "Added.");
@@ -158,6 +163,17 @@ class Page {
     } catch (error) {
       by("paste-error").textContent = error.message;
     }
+  }
+
+  addDrawing() {
+    const { data } = this.session;
+    const { height, width } = data.pixels;
+    const pixels = this.canvas.read(height, width);
+    if (!pixels) return;
+    data.display.push({ label: "new", image: pictureOf(pixels, height, width), pixels });
+    data.values.push(featuresOf(pixels, data.pixels));
+    this.do(() => this.session.add(data.values.length - 1), "Added.");
+    this.canvas.clear();
   }
 
   download() {
