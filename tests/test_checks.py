@@ -1,4 +1,4 @@
-"""The contract: every network of the registry keeps it, and every check can fail."""
+"""Every network of the registry passes the contract checks, and every check can fail."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ PARTS = [  # aggregation, baseline
     (aggregation, baseline)
     for aggregation in AGGREGATIONS
     for baseline in BASELINES
-    if (aggregation, baseline) != ("sum", "none")  # every other test
+    if (aggregation, baseline) != ("sum", "none")  # covered by all other tests
 ]
 
 
@@ -75,7 +75,7 @@ def test_ensembles(name):
     [("c-rnn", 1, 5), ("c-gru", 3, 1), ("c-deepset", 1, 4), ("deepset", 3, 2)],
 )
 def test_small_networks(name, in_features, hidden):
-    """Whose few units are all dead with many a start: that is no fault of theirs."""
+    """Small networks pass, though all of their units are dead for many seeds."""
     check_model(lambda: build(name, in_features=in_features, hidden=hidden))
 
 
@@ -338,7 +338,7 @@ def test_broken(kind, check, words):
 
 
 def test_unbroken_parts_pass():
-    """The same parts without the mistake pass, so it is the mistake that was found."""
+    """The same parts without the mistake pass."""
     for kind in (DeepSet, RecurrentNetwork, CapacityNetwork):
         check_model(lambda kind=kind: make(kind))
 
@@ -373,7 +373,7 @@ def test_check_model_says_what_is_broken():
 
 
 def test_additive_models_cannot_forget_the_mask():
-    """The sum is written once: an additive network that knows nothing of padding is right."""
+    """The base class sums the values, so an additive network need not handle padding."""
 
     class Weights(AdditiveModel):
         ordered = False

@@ -1,4 +1,4 @@
-"""The networks once more, slowly: the equations of the papers, one instance after another.
+"""Reference implementations: the equations of the papers, one instance after another.
 
 Nothing here is batched, masked or taken from the library except the weights. A set is a table
 (instances x features); each function gives its prediction, a capacity network also its values.
@@ -25,14 +25,14 @@ def linear(layer: nn.Linear, x: Tensor) -> Tensor:
 
 
 def fully_connected(layers: nn.Sequential, x: Tensor) -> Tensor:
-    """Linear layers with ReLU between them."""
+    """Apply linear layers with ReLU between them."""
     linears = [layer for layer in layers if isinstance(layer, nn.Linear)]
     for layer in linears[:-1]:
         x = relu(linear(layer, x))
     return linear(linears[-1], x)
 
 
-# Cells: e is the encoded instance, `before` what the cell remembers -------------------------------
+# Cells: e is the encoded instance, `before` the state ---------------------------------------------
 
 
 def rnn_cell(w: dict[str, Tensor], e: Tensor, before: list[Tensor]) -> list[Tensor]:
@@ -68,7 +68,7 @@ CELLS = {"RNNCell": (rnn_cell, 1), "GRUCell": (gru_cell, 1), "LSTMCell": (lstm_c
 
 
 def contexts(cell: Cell, features: list[Tensor]) -> list[Tensor]:
-    """Each instance, and what its gate lets through of the counts of kinds before it."""
+    """Return each instance beside its gated counts of the kinds before it."""
     total = features[0].new_zeros(cell.state_features)
     out = []
     for e in features:
@@ -79,7 +79,7 @@ def contexts(cell: Cell, features: list[Tensor]) -> list[Tensor]:
 
 
 def states(cell: Cell, features: list[Tensor]) -> list[Tensor]:
-    """z_1 … z_n, beginning from zeros."""
+    """Return z_1 … z_n, starting from zeros."""
     if type(cell).__name__ == "ContextCell":
         return contexts(cell, features)
     step, parts = CELLS[type(cell).__name__]
@@ -133,7 +133,7 @@ def attention(model: SetModel, x: Tensor) -> Tensor:
 
 
 def attend(block: MAB, queries: list[Tensor], keys: list[Tensor]) -> list[Tensor]:
-    """MAB(X, Y), head by head and query by query."""
+    """Compute MAB(X, Y), head by head and query by query."""
     out = []
     for x in queries:
         q = linear(block.query, x)
@@ -167,7 +167,7 @@ def set_transformer(model: SetModel, x: Tensor) -> Tensor:
 
 
 def worth(model: SetModel, x: list[Tensor]) -> Tensor:
-    """The set function of a potential network."""
+    """Compute the set function of a potential network."""
     positive = ACTIVATIONS[model.activation]
     sums = [x[0].new_zeros(model.state_features)]
     for instance in x:
@@ -188,7 +188,7 @@ def potential(model: SetModel, x: Tensor) -> Tensor:
 
 
 def pairs(model: SetModel, x: Tensor) -> Tensor:
-    """Own values and all pairs, one after another."""
+    """Sum own values and all pairs, one after another."""
     features = [fully_connected(model.encoder, instance) for instance in x]
     total = x.new_zeros(model.outputs)
     vectors = [fully_connected(model.pairs, e) for e in features]

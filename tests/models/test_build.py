@@ -1,4 +1,4 @@
-"""Networks by name and from parts: sizes, settings, where training begins, and what is refused."""
+"""Build networks by name and from parts: sizes, settings, initialization, errors."""
 
 import json
 
@@ -104,7 +104,7 @@ class TestEnsemble:
         assert torch.equal(model.unit, 2 * unit)
 
     def test_weights_have_the_names_that_they_had(self):
-        """Also the unit, which was in the files before it was that of the members."""
+        """The unit is still saved, though the units of the members are used."""
         model = build("c-gru", in_features=3, hidden=4, members=2)
         kept = model.state_dict()
         assert kept["unit"].tolist() == [1.0]
@@ -166,7 +166,7 @@ class TestFromParts:
 
 
 class TestStart:
-    """With the last weights at 0 a network predicts where it begins: the mean label."""
+    """With the last weights at 0, an untrained network predicts the mean label."""
 
     def begun(self, name, label, *, unit, size=4.0, **settings):
         model = build(name, in_features=3, hidden=8, outputs=len(label), **settings)

@@ -1,4 +1,4 @@
-"""The networks agree, in double precision, with the papers' equations written out slowly."""
+"""Networks agree with reference implementations of their equations in float64."""
 
 import pytest
 import torch
@@ -49,7 +49,7 @@ def test_added_values(name, activation):
     "name", ["rnn", "lstm", "gru", "c-rnn", "c-lstm", "c-gru", "c-deepset", "c-potential"]
 )
 def test_gradients(name):
-    """A cell may differentiate itself by hand; the slow equations are differentiated by torch."""
+    """Hand-written gradients agree with those that torch derives from the equations."""
     model = build(name, in_features=4, hidden=6, seed=5).double()
     x, mask = ragged(4)
     names, parameters = zip(*model.named_parameters(), strict=True)

@@ -36,7 +36,7 @@ def instances(size, sets=6):
 @torch.no_grad()
 @pytest.mark.parametrize("activation", ["abs", "softplus"])
 def test_is_a_capacity(activation):
-    """0 for nothing, and no subset is worth more than a set: every pair of subsets, five instances.
+    """The empty set is worth 0, and no subset more than the set: all subsets of five instances.
 
     A recurrent capacity network only promises this for prefixes.
     """
@@ -81,7 +81,7 @@ def test_values_may_be_signed():
 
 @torch.no_grad()
 def test_start():
-    """Instances are given what sums lack of the mean; bends go as far as those of larger sets."""
+    """The constant part of a value is what the sums lack; bends scale with the set size."""
     model = build("c-potential", in_features=3, hidden=8, outputs=2, seed=0)
     bends = model.decoder[1].at.clone()
     model.start(unit=torch.tensor([2.0, 4.0]), label=torch.tensor([400.0, 8.0]), size=20.0)
@@ -96,7 +96,7 @@ def test_unknown_activation():
 
 @pytest.mark.parametrize("start", ["wide", "torch"])
 def test_learns_what_is_distinct(start):
-    """A concave function of counts, from labels of sets of one to five; values are 1 or 0."""
+    """Learn a concave function of counts from sets of one to five; values are 1 or 0."""
     draw = np.random.default_rng(0)
     offsets = offsets_of(draw.integers(1, 6, size=200))
     index = draw.integers(4, size=offsets[-1])
@@ -112,7 +112,7 @@ def test_learns_what_is_distinct(start):
 
 
 def test_estimator_explains():
-    """Through scikit-learn's door: signed values that sum to the prediction."""
+    """An estimator has signed values that sum to the prediction."""
     draw = np.random.default_rng(1)
     x = [draw.normal(size=(n, 3)) for n in draw.integers(1, 6, size=60)]
     y = np.array([table[:, 0].max() - table[:, 1].sum() for table in x])

@@ -26,7 +26,7 @@ def test_spec_goes_through_json():
 
 @torch.no_grad()
 def test_reads_by_a_feature():
-    """As the network itself does when someone has sorted for it; padding stays behind."""
+    """Sorting by a feature equals sorting the input; padding stays behind."""
     plain = build("c-gru", in_features=3, hidden=8, seed=1).double().eval()
     model = build("c-gru", in_features=3, hidden=8, seed=1, order=1).double().eval()
     generator = torch.Generator().manual_seed(0)
@@ -53,7 +53,7 @@ def test_reads_by_worth():
 @pytest.mark.parametrize("ragged", [True, False])
 @pytest.mark.parametrize("by", ["worth", 0, 1])
 def test_ties_are_read_by_all_features(by, ragged):
-    """However sets are given, they are read as if instances were sorted as lists of numbers."""
+    """Instances are sorted lexicographically, whatever their order in the input."""
     plain = build("c-gru", in_features=3, hidden=8, seed=1).double().eval()
     model = build("c-gru", in_features=3, hidden=8, seed=1, order=by).double().eval()
     model.scores = lambda x: torch.zeros_like(x[..., 0]) if by == "worth" else x[..., by]
@@ -79,7 +79,7 @@ def test_sorts_each_set_of_vmap():
 
 
 def test_learns():
-    """Trained like any other; the unit of the labels is found once, not twice."""
+    """Training works, and the unit of the labels is applied once."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 4, 2)).astype("f4")
     sets = Sets.from_padded(x, y=100 * x[..., 0].max(1))
