@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import capnets.pages
@@ -22,9 +23,10 @@ from capnets.ingest.sources import open_source
 from capnets.learn import Options, make_plan, train
 from capnets.learn.target import Target
 from capnets.learn.tasks import task_of, task_problem
+from capnets.models import ModelSpec
 from capnets.pages.interactive import MODULES, interactive_page, script
 from capnets.pages.runtime import NAME, find_runtime, install_runtime
-from capnets.runs import Run
+from capnets.runs import Run, RunConfig
 from capnets.sets import Sets
 from capnets.tasks import make, parse_task
 
@@ -249,6 +251,29 @@ def test_a_drawing_is_an_instance(digits, runtime, page, tmp_path):
     expected = (pixels - seen.mean(0)) / np.sqrt(seen.var(0).mean())
     np.testing.assert_allclose(screen.features()[-1], expected, atol=1e-4)
     screen.check([run.model for run in digits])
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("aggregation", ["sum", "mean"])
+def test_bars_start_at_the_baseline(aggregation, digits, runtime, page, tmp_path):
+    spec = ModelSpec(
+        "c-gru", in_features=64, activation="identity", aggregation=aggregation, baseline="learned"
+    )
+    model = spec.build(0)
+    model.start(unit=torch.ones(1), label=torch.tensor([12.0]), size=5.0)
+    like = digits[0].config
+    run = Run.create(tmp_path / "run", RunConfig(spec, like.recipe, 0, like.data))
+    run.write_weights(model)
+    run.finish({})
+    screen = Screen(page, interactive_page([run]), tmp_path)
+    assert "starts at 12" in page.locator(".network").inner_text()
+    screen.check([model])
+    total = 12 + screen.values[:, 0].sum()
+    assert total == pytest.approx(screen.predictions[0], abs=1e-4)
+    while page.locator("[data-action=remove]").count():
+        screen.settled(lambda: page.locator("[data-action=remove]").first.click())
+    assert screen.predictions == [12]  # the set is empty
+    assert page.locator("#empty").is_visible()
 
 
 @pytest.mark.browser
