@@ -1,10 +1,11 @@
-"""What averaging is worth: over orders of reading, and over networks trained from several seeds.
+"""Measure the effect of averaging predictions over orders and over networks.
 
     python benchmarks/averaging.py [--models c-gru c-deepset] [--tasks WTri]
 
-Nothing is trained here: the runs that `capnets reproduce main --results results/full` left in
-results/full/runs are read. A line per model and task is written to benchmarks/averaging.jsonl, for
-all seeds that are there. A mean of capacity networks is a capacity network.
+Nothing is trained: the script reads the runs in results/full/runs, made by
+`capnets reproduce main --results results/full`. It writes one line per model and task to
+benchmarks/averaging.jsonl, over all available seeds. A mean of capacity networks is a capacity
+network.
 """
 
 from __future__ import annotations

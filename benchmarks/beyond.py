@@ -3,9 +3,9 @@
     python benchmarks/beyond.py [--check]
 
 Reads results/full/records.jsonl (`capnets reproduce`), benchmarks/networks.jsonl and
-benchmarks/averaging.jsonl; writes what stands between the marks <!-- NAME --> and <!-- end --> of
-the page, and its pictures. Nothing is trained here, and no number is typed in. With --check nothing
-is written: it fails where a page says otherwise than the records.
+benchmarks/averaging.jsonl; writes the figures and the tables between the markers <!-- NAME --> and
+<!-- end --> of the page. Nothing is trained, and no number is typed by hand. With --check, nothing
+is written, and the command fails if a page differs from the records.
 """
 
 from __future__ import annotations

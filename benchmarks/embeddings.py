@@ -1,12 +1,12 @@
-"""Embeddings: how well a network of the encoder's size tells the classes apart on top of each.
+"""Compare embeddings by the accuracy of a small classifier trained on each.
 
     python benchmarks/embeddings.py [SOURCE ...] [--embedding NAME ...] [--test]
 
-An embedding is chosen on training images: the probe learns from 50,000 of them and is judged on the
-other 10,000. With --test it learns from all of them and is judged on the test images instead. The
-classes are used by the probe only (and by `cnn`, which says so). A line per figure is appended to
-benchmarks/embeddings.jsonl; seconds are those of the processor, with one thread, and only those of
-an embedding that was not in the cache.
+The classifier (the probe) has the size of the encoder. It is trained on 50,000 training images and
+evaluated on the other 10,000; with --test, it is trained on all of them and evaluated on the test
+images. Only the probe uses the classes (and `cnn`, by design). One line per result is appended to
+benchmarks/embeddings.jsonl. Times are processor seconds with one thread, recorded only for
+embeddings that were not cached.
 """
 
 from __future__ import annotations

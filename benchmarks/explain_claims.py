@@ -1,4 +1,4 @@
-"""What explanations of trained networks show, where the answers are known.
+"""Test claims about explanations on tasks with known answers.
 
 python benchmarks/explain_claims.py    # writes results/explain/claims.{json,md} and a figure
 """

@@ -1,9 +1,9 @@
-"""Which explanations are right, and what they cost: all methods where the truth is known.
+"""Compare the error and cost of explanation methods on tasks with known values.
 
     python benchmarks/explain_judging.py    # writes results/explain/judging.{json,md,html}
 
-Two truths are asked for: what each instance adds in the given order, and its Shapley value. Every
-method is held against the one that it claims to tell.
+There are two ground truths: added values in the given order, and Shapley values. Every method is
+compared with the one that it estimates.
 """
 
 from __future__ import annotations

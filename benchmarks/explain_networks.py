@@ -1,10 +1,10 @@
-"""The networks that the benchmarks of explanations use: trained once, then kept in runs/explain.
+"""Train the networks of the explanation benchmarks and keep them in runs/explain.
 
     python benchmarks/explain_networks.py        # train all that are missing
 
-They are trained on sets of one to ten of scikit-learn's digits. A network that has only ever seen
-sets of ten can be right about them and wrong about their parts, and explanations ask for parts;
-some are trained so as well, to show the difference.
+They are trained on sets of one to ten of scikit-learn's digits. Explanations evaluate subsets, and
+a network trained only on sets of ten may be wrong about smaller sets. Some networks are trained
+that way, too, for comparison.
 """
 
 from __future__ import annotations

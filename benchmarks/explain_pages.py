@@ -1,10 +1,10 @@
-"""The explanation pages of three runs: pictures, sentences, features.
+"""Write the explanation pages of three runs: images, sentences, features.
 
     CAPNETS_DATA=… python benchmarks/explain_pages.py   # writes results/explain/pages/*.html, *.png
 
 Images: Unique Sum with Synergy on digits. Sentences: reviews of clothes and their rating.
-Features: molecules, sets of atoms, and their affinity to thrombin. The last two have no expected
-values: nobody knows them.
+Features: molecules, sets of atoms, and their affinity to thrombin. The true values of the last two
+are unknown.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How fast explanations are: mean added values against captum's Shapley sampling, in one run.
+"""Compare the speed of mean added values with captum's Shapley sampling.
 
     python benchmarks/explain_speed.py           # writes results/explain/speed.json and speed.md
 
 Both explain the same network and sets, at the same number of orders, on one thread. captum gets its
 cheapest form as well (absent instances become zeros: no sorting, but no removal either). Times are
-processor time of this process, so that a busy machine changes them little; repeats are interleaved
-and the least is taken. What counts are the ratios.
+processor time of this process, so that other load hardly matters; repeats are interleaved and the
+minimum is taken. Only the ratios are meaningful.
 """
 
 from __future__ import annotations

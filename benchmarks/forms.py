@@ -1,4 +1,4 @@
-"""Forms of a capacity network without a loop that were tried; the best of them is in the package.
+"""Define alternative cells without recurrence; the best of them is part of the package.
 
 Each is a cell (see `capnets.nn.cells`): features e_1 … e_n to states z_1 … z_n, where z_i sees the
 instances before i only through sums (or means, or maxima) over them. `benchmarks/networks.py`

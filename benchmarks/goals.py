@@ -1,4 +1,4 @@
-"""What speed should be, beside what it was found to be."""
+"""Compare measured speeds with the goals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAYS = {"engine": "ONNX Runtime", "torch": "torch"}
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure and the largest value it should have."""
+    """A measured figure and its upper limit."""
 
     what: str
     limit: float
@@ -25,12 +25,12 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        """Whether it is as it should be."""
+        """Whether the figure is within the limit."""
         return self.found <= self.limit
 
 
 def goals(speed: list[dict[str, Any]], stream: list[dict[str, Any]]) -> Iterator[Goal]:
-    """All goals that these lines can tell something about."""
+    """Return all goals that these lines have figures for."""
     training = {
         (x["network"], x["batch"]): x["us"]
         for x in speed

@@ -1,9 +1,9 @@
-"""Five million instances from Parquet to predictions and added values: time and peak memory.
+"""Measure time and peak memory for five million instances, from Parquet to added values.
 
     python benchmarks/ingest.py [--instances 5000000] [--features 64] [--folder DIR]
 
-Every step runs in a process of its own, so that its peak (the largest resident set, mapped pages
-included) is its own. The figures are appended to benchmarks/ingest.jsonl.
+Every step runs in a separate process, so that its peak memory (largest resident set, including
+mapped pages) can be measured. The figures are appended to benchmarks/ingest.jsonl.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Images that a network takes for another digit, and how much of its error they make.
+"""Find images that a network misreads, and their share of its error.
 
     capnets task train WTri --model c-deepset --recipe large -o before
     capnets task train WTri --model c-deepset -o after
     python benchmarks/misread.py before after --figure docs/images/misread.png
 
-A digit alone adds its own value (US, WTri), so a network whose added values are right says how it
-reads an image. Images are those of the training sets, errors those on validation sets. The figure
-shows images that the first run misreads, those that most runs misread first.
+A single digit adds its own value (US, WTri), so accurate added values show how a network reads an
+image. Images are from the training sets, errors from validation sets. The figure shows images that
+the first run misreads, ordered by the number of runs that misread them.
 """
 
 from __future__ import annotations

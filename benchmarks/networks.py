@@ -1,11 +1,11 @@
-"""Networks, forms, rates and start weights compared on validation sets of the paper's tasks.
+"""Compare networks, learning rates and initial weights on the paper's tasks (validation sets).
 
     python benchmarks/networks.py --models c-rnn rnn --rates 5e-3 2e-3 1e-3 --tasks US WTri
     python benchmarks/networks.py --table
 
-A model is a name of `capnets models` or of benchmarks/forms.py. Nothing here looks at test sets. A
-line per training is appended to benchmarks/networks.jsonl, and what is there is not done again;
-seconds are those of the processor with one thread.
+A model is a name of `capnets models` or of benchmarks/forms.py. Test sets are not used. One line
+per training is appended to benchmarks/networks.jsonl; recorded trainings are skipped. Times are
+processor seconds with one thread.
 """
 
 from __future__ import annotations

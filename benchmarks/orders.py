@@ -1,15 +1,15 @@
-"""Order: how much it changes predictions, what takes it out, and what that costs in error.
+"""Compare remedies for order dependence: spread, error and cost.
 
     python benchmarks/orders.py --study penalty --tasks US WTri
     python benchmarks/orders.py --study policies --tasks US WTri --seeds 0 1 2
     python benchmarks/orders.py --table
 
-A *way* is a network and what is done about order: nothing (random orders in training), a
-consistency penalty, a fixed total order, or a network that no order changes.
-Sets are the paper's, on images as features without labels. Choices are made on validation sets;
-what stands under `test` (with --test) is for the page, once they are made. A line per training is
-appended to benchmarks/orders.jsonl, and what is there is not done again; seconds are those of the
-processor with one thread. The whole study takes about an hour: `make bench` does not run it.
+A *way* is a network and a treatment of order: none (random orders in training), a consistency
+penalty, a fixed total order, or a network that does not depend on the order.
+Sets are the paper's, with label-free image features. Choices are made on validation sets; results
+under `test` (with --test) are for the page, after all choices are made. One line per training is
+appended to benchmarks/orders.jsonl; recorded trainings are skipped. Times are processor seconds
+with one thread. The whole study takes about an hour and is not part of `make bench`.
 """
 
 from __future__ import annotations

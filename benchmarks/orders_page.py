@@ -1,9 +1,9 @@
-"""The tables and the picture of docs/orders.md, from benchmarks/orders.jsonl.
+"""Write the tables and the figure of docs/orders.md from benchmarks/orders.jsonl.
 
     python benchmarks/orders_page.py
 
-Writes what stands between the marks <!-- NAME --> and <!-- end --> of the page. Nothing is trained
-here, and no number is typed in.
+Only the text between the markers <!-- NAME --> and <!-- end --> of the page is replaced. Nothing is
+trained, and no number is typed by hand.
 """
 
 from __future__ import annotations

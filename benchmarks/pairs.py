@@ -1,12 +1,12 @@
-"""Capacity networks against their counterparts, on ten times as many test sets as the paper's.
+"""Compare capacity networks with their counterparts on ten times as many test sets.
 
     python benchmarks/pairs.py [--sets 100000] [--recipe muon]
 
-After rehearsal few images make most of the error on digits, and 10,000 test sets hold some of them
-by chance: two networks of the main table may change places with other test sets. Nothing is trained
-here; the runs that `capnets reproduce main --results results/full` left in results/full/runs read
-new sets, drawn with another seed than all of theirs. A line per network, task and seed is appended
-to benchmarks/pairs.jsonl, and what is there is not measured again; then the table is printed.
+After replay, a few images cause most of the error on digits, and 10,000 test sets contain some of
+them by chance: the ranking of two networks may differ on other test sets. Nothing is trained: the
+runs in results/full/runs (`capnets reproduce main --results results/full`) are evaluated on new
+sets, drawn with another seed. One line per network, task and seed is appended to
+benchmarks/pairs.jsonl; recorded results are reused. Then the table is printed.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Training and inference, microseconds per set: this project, its peers, and the machine's limit.
+"""Measure training and inference time per set: capnets, its peers, and the limit of the machine.
 
     python benchmarks/speed.py [--rounds 15]
 
-Sets of ten 64-dimensional instances in batches of 100, 250 and 1000, one set of 10,000, and few
-sets at a time, as small data have them. One thread; everything takes turns in one process (see
-turns.py). A training step is prediction, squared error, derivatives and one step of AdamW, that of
-`capnets.training.adamw` for all. The limit is the floating-point work of a network's matrix
-products at the rate that products of its shapes reach in the same run, with all rows at once by
-torch or some at a time by numpy, whichever is quicker. Lines are appended to
-benchmarks/speed.jsonl; benchmarks/table.py draws the newest run.
+Sets of ten 64-dimensional instances in batches of 100, 250 and 1000, one set of 10,000, and small
+batches of few sets. One thread; measurements are interleaved in one process (see turns.py). A
+training step is prediction, squared error, backward pass and one step of AdamW, for all networks
+that of `capnets.training.adamw`. The limit is the time of the matrix products of a network at the
+speed that products of the same shapes reach in the same run, with all rows at once in torch or in
+blocks in numpy, whichever is faster. Lines are appended to benchmarks/speed.jsonl;
+benchmarks/table.py formats the newest run.
 """
 
 from __future__ import annotations

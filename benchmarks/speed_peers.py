@@ -1,4 +1,4 @@
-"""The networks that capacity networks are measured against, around the same encoder and decoder."""
+"""Peer networks of the speed benchmark, with the same encoder and decoder."""
 
 from __future__ import annotations
 

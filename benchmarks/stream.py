@@ -1,9 +1,9 @@
-"""Streams: microseconds per instance in ONNX Runtime and in torch, and memory over ten million.
+"""Measure streams: time per instance in ONNX Runtime and torch, and memory over ten million.
 
     python benchmarks/stream.py [--instances 10000000] [--rounds 30]
 
-One thread; what is compared takes turns (see turns.py). Lines are appended to
-benchmarks/stream.jsonl; benchmarks/table.py draws the newest run.
+One thread; measurements are interleaved (see turns.py). Lines are appended to
+benchmarks/stream.jsonl; benchmarks/table.py formats the newest run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A table of the paper with one worker and with two.
+"""Compare the wall time of `capnets reproduce` with one and with two workers.
 
     python benchmarks/sweep.py [--rounds 3] [--sets 10000]
 
-The main table for four networks and three tasks, on the digits of scikit-learn. One and two workers
-take turns, every time in an empty folder, workers' start included; a figure is the median of the
-rounds. Wall time: run it on a machine that has nothing else to do (the load before is recorded). A
-line is appended to benchmarks/sweep.jsonl.
+The main table for four networks and three tasks, on scikit-learn's digits. Runs with one and two
+workers alternate, each in an empty folder and including the start of the workers; a figure is the
+median over rounds. Run it on an idle machine (the load is recorded). One line is appended to
+benchmarks/sweep.jsonl.
 """
 
 from __future__ import annotations

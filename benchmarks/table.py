@@ -1,15 +1,16 @@
-"""The page of this folder, and the goals in docs/speed.md, from the newest runs in the records.
+"""Write benchmarks/README.md and the goals in docs/speed.md from the newest records.
 
     python benchmarks/table.py
 
-Reads speed.jsonl, stream.jsonl and ingest.jsonl. Of docs/speed.md only what stands between the
-marks is written.
+Reads speed.jsonl, stream.jsonl and ingest.jsonl. In docs/speed.md only the text between the markers
+is replaced.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,29 @@ BATCHES = (100, 250, 1000)
 HEAD = """\
 # Benchmarks
 
-Drawn by `make bench` from the lines of `speed.jsonl`, `stream.jsonl` and `ingest.jsonl` (the newest
-run of each).
-Microseconds of processor time, one thread, median over rounds in which everything takes turns:
-ratios within one run are what counts, since other processes slow all of it down. Sets have ten
-instances of 64 features, networks 32 hidden dimensions and the paper's encoder and decoder;
-torchmil's ABMIL ends in a linear layer of its own. In ONNX Runtime means by `Engine.predict`, which
-also gathers the instances; the others find their batch ready.
+`make bench` writes this page from the newest runs in `speed.jsonl`, `stream.jsonl` and
+`ingest.jsonl`.
+
+Times are microseconds of processor time with one thread, medians over interleaved rounds. Only
+ratios within one run are meaningful, because other processes slow everything down. Sets have ten
+instances of 64 features; networks have 32 hidden dimensions and the paper's encoder and decoder
+(torchmil's ABMIL has a linear output layer instead). Rows with "ONNX Runtime" use `Engine.predict`,
+which also builds the batches; the other rows start from finished batches.
 """
 SCRIPTS = """
 ## All benchmarks
 
 `make bench` runs {short} and `table.py`, in less than ten minutes. The
-others take longer and are run by name; the first lines of each say how.
+others take longer and are run by name; their docstrings describe the arguments.
 
-| script | what it measures |
+| script | purpose |
 |---|---|"""
-#: What `make bench` runs; see the Makefile.
+#: Scripts that `make bench` runs; see the Makefile.
 SHORT = ("speed.py", "stream.py", "ingest.py")
 STEPS = {
     "compiled": "compiled",
-    "operations": "derivatives by hand, operations of torch",
-    "nn": "cells of torch",
+    "operations": "hand-written derivatives, torch operations",
+    "nn": "torch cells",
 }
 Line = dict[str, Any]
 
@@ -56,7 +58,7 @@ def main() -> None:
     if speed and stream:
         about = [_about("speed.py", speed[0]), _about("stream.py", stream[0])]
         met = _goals(speed, stream)
-        parts += [*about, "\n## Goals\n", *met]
+        parts += [*map(_wrapped, about), "\n## Goals\n", *met]
         _fill(HERE.parent / "docs" / "speed.md", "goals", "\n".join([*met, "", *about]))
     if speed:
         parts += [*_sets(speed, "train"), *_sets(speed, "infer"), *_fit(speed), *_large(speed)]
@@ -75,6 +77,10 @@ def _about(script: str, line: Line) -> str:
     )
 
 
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 110, subsequent_indent="  ", break_on_hyphens=False)
+
+
 def _goals(speed: list[Line], stream: list[Line]) -> list[str]:
     rows = [
         f"| {g.what} | {g.limit:g} | {g.found:.2f} | {'met' if g.met else '**not met**'} |"
@@ -84,7 +90,7 @@ def _goals(speed: list[Line], stream: list[Line]) -> list[str]:
 
 
 def _fill(page: Path, name: str, text: str) -> None:
-    """Write what stands between two marks of a page."""
+    """Replace the text between two markers of a page."""
     before, mark, rest = page.read_text().partition(f"<!-- {name} -->\n")
     _, end, after = rest.partition("<!-- end -->")
     write_text(page, f"{before}{mark}{text}\n{end}{after}")
@@ -111,8 +117,8 @@ def _sets(lines: list[Line], what: str) -> list[str]:
     rates = ", ".join(f"{x['gigaflops']:.0f} ({name})" for name, x in limits.items())
     return [
         f"\n## {title}, microseconds per set\n",
-        f"Limit: the work of the matrix products at the rate measured in this run, {rates} "
-        "thousand million operations a second.\n",
+        "Limit: time of the matrix products alone, at the speed measured in the same run:\n"
+        f"{rates} GFLOP/s.\n",
         "| network | batch 100 | 250 | 1000 | limit |",
         "|---|---|---|---|---|",
         *rows,
@@ -128,8 +134,8 @@ def _fit(lines: list[Line]) -> list[str]:
     ]
     return [
         "\n## Training by `fit`, microseconds per set\n",
-        "An epoch of 20,000 sets with everything that belongs to it: start weights, orders drawn, "
-        "batches gathered, gradients clipped.\n",
+        "A whole epoch of 20,000 sets, including initialization, random orders, batching and "
+        "gradient clipping.\n",
         "| network | batch 100 | 250 | 1000 |",
         "|---|---|---|---|",
         *rows,
@@ -191,7 +197,7 @@ def _streams(lines: list[Line]) -> list[str]:
 
 
 def _ingest() -> list[str]:
-    """The newest line of every step and size."""
+    """Format the newest line of every step and size."""
     lines = [json.loads(line) for line in (HERE / "ingest.jsonl").read_text().splitlines()]
     last = {(x["step"], x["instances"]): x for x in lines}
     return [
@@ -203,11 +209,11 @@ def _ingest() -> list[str]:
 
 
 def _scripts() -> list[str]:
-    """One line for every script: the first of its own documentation."""
+    """List every script with the first line of its docstring."""
     rows = []
     for path in sorted(HERE.rglob("*.py")):
         source = path.read_text()
-        if "__main__" in source:  # the others are parts of these
+        if "__main__" in source:  # the others are imported by these
             about, *_ = (ast.get_docstring(ast.parse(source)) or "").splitlines() or [""]
             rows.append(f"| `{path.relative_to(HERE).as_posix()}` | {about} |")
     return [SCRIPTS.format(short=", ".join(f"`{name}`" for name in SHORT)), *rows]

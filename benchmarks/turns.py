@@ -1,7 +1,7 @@
-"""Measuring side by side: works take turns, round after round, so that all meet the same machine.
+"""Measure alternatives in interleaved rounds, so that all run under the same conditions.
 
-Times are those of the processor (all threads of the process), so that other processes count little;
-a figure is the median over rounds. What counts are ratios of figures of one run.
+Times are processor times (all threads of the process), so that other processes hardly matter; a
+figure is the median over rounds. Only ratios of figures from the same run are meaningful.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from capnets.runs import versions
 __all__ = ["Work", "in_turn", "newest", "record", "recorded", "this_run"]
 
 Name = TypeVar("Name")
-#: What speed depends on, and what is measured beside this project.
+#: Packages whose versions are recorded.
 LIBRARIES = ("numba", "onnxruntime", "torch-geometric", "torchmil")
 
 
 @dataclass(frozen=True)
 class Work:
-    """Something to measure.
+    """A function to time.
 
     Parameters
     ----------
     do
-        One call of it.
+        The function.
     pieces
-        How many sets or instances a call handles; figures are per piece.
+        Number of sets or instances per call; figures are per piece.
     calls
-        Calls per turn: work that flows finds its caches warm, and should here too.
+        Calls per turn, so that caches are warm, as in continuous use.
     """
 
     do: Callable[[], Any]
@@ -45,7 +45,7 @@ class Work:
     calls: int = 1
 
     def turn(self) -> float:
-        """Microseconds of processor time per piece."""
+        """Return the processor time per piece in microseconds."""
         began = time.process_time()
         for _ in range(self.calls):
             self.do()
@@ -53,7 +53,7 @@ class Work:
 
 
 def in_turn(works: Mapping[Name, Work], *, rounds: int) -> dict[Name, float]:
-    """Microseconds per piece of every work; a first round warms up and does not count."""
+    """Return the microseconds per piece of every function, after a warm-up round."""
     taken: dict[Name, list[float]] = {name: [] for name in works}
     for number in range(rounds + 1):
         for name, work in works.items():
@@ -64,7 +64,7 @@ def in_turn(works: Mapping[Name, Work], *, rounds: int) -> dict[Name, float]:
 
 
 def this_run() -> dict[str, Any]:
-    """What all lines of one run share: when it began, how busy the machine was, the versions."""
+    """Return the fields that all lines of a run share: start time, machine load, versions."""
     return {
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_before": round(os.getloadavg()[0], 1),
@@ -80,12 +80,12 @@ def record(path: Path, lines: list[dict[str, Any]]) -> None:
 
 
 def recorded(path: Path) -> list[dict[str, Any]]:
-    """All lines of a file of records; none where there is no such file."""
+    """Return all lines of a file of records; empty if there is no such file."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def newest(path: Path) -> list[dict[str, Any]]:
-    """The lines of the newest run in a file of records; none where there is no such file."""
+    """Return the lines of the newest run in a file of records; empty if there is no such file."""
     lines = recorded(path)
     return [line for line in lines if line["began"] == lines[-1]["began"]]
 

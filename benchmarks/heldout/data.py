@@ -1,4 +1,4 @@
-"""Pictures that are learned from, pictures that are judged on, and sets of either."""
+"""Split images into training and evaluation parts, and draw sets from each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 r"""Labels of sets whose classes are known only with probabilities.
 
-Who reads pictures is not always sure of what they show. Given the probabilities $p_{ic}$ that
-instance i is of class c, each instance independently of the others, the prediction with the least
-expected squared error is the mean of the label. All six set functions have it in closed form, from
+A classifier of images returns probabilities. Given the probability $p_{ic}$ that instance i is of
+class c, independently of the other instances, the prediction with the lowest expected squared error
+is the mean label. All six set functions have it in closed form, from
 
 - a class is present with $1 - \prod_i (1 - p_{ic})$,
 - two classes are both present with

@@ -1,16 +1,17 @@
-"""The limit that confused digits set to predictions of sets.
+"""Estimate the lowest error that misclassified digits allow for set predictions.
 
     python benchmarks/heldout/limit.py [--readers NAME ...] [--noise]
 
-Readers learn the classes of 50,000 single training images, which set labels never show: they serve
-only to tell how well pictures can be read. Their probabilities are calibrated (one temperature) on
-the other 10,000 training images. Then, on the held-out test sets of every task, the error of
+Readers are classifiers trained on the classes of 50,000 single training images. Set networks never
+see these classes; readers only measure how well images can be classified. Their probabilities are
+calibrated (one temperature) on the other 10,000 training images. On the held-out test sets of every
+task, the script measures the error of
 
-- `told`: the label of the classes that are most probable, and
-- `mean`: the mean label under the probabilities, the best prediction there is if they are right.
+- `told`: the label of the most probable classes, and
+- `mean`: the mean label under the probabilities, the best prediction if they are calibrated.
 
---noise: the same for classes of which a share was replaced at random. A line per reader and task is
-appended to records.jsonl; what is there is not done again.
+--noise: the same for classes of which a share was replaced at random. One line per reader and task
+is appended to records.jsonl; recorded results are reused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The held-out study as Markdown, and its figure.
+"""Format the held-out study as Markdown and draw its figure.
 
     python benchmarks/heldout/table.py [--figure docs/images/held-out.png]
 

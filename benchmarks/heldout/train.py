@@ -1,22 +1,22 @@
-"""Networks trained from set labels alone, judged on sets of images that they never saw.
+"""Train networks on set labels alone and evaluate them on sets of unseen images.
 
     python benchmarks/heldout/train.py WAY ... [--tasks US WTri US+S] [--cut test] [--epochs N]
 
-Ways to come from pictures to a prediction (C-DeepSet every time):
+Ways from images to a prediction, all with C-DeepSet:
 
 patches     features of `patches`, made without labels; nothing is learned from pixels
 pictures    convolutions, end to end
-warped      convolutions, end to end; pictures are warped in a fresh way at every step
-taught      convolutions that learn, from warped single pictures, what the encoder of `patches`
-            makes of them: work is done once per image, not once per place in a set
-tuned       `taught`, then end to end on set labels, warped
-averaged    the mean of what `patches` and `taught` say
+warped      convolutions, end to end; images are warped at random in every step
+taught      convolutions distilled, on warped single images, from the encoder of `patches`: each
+            image is processed once, not once per set
+tuned       `taught`, then fine-tuned end to end on set labels, warped
+averaged    the mean of the predictions of `patches` and `taught`
 
-Choices are made with `--cut choose` (see data.py), figures come from `--cut test`. Each is
-judged in four ways: as it is, as the mean over 8 orders, over 8 warped readings, over 8 of both. A
-line per training is appended to records.jsonl, what is there is not done again, and what was
-stopped goes on from its checkpoint; seconds are those of the processor, with one thread, all
-stages of a way together.
+Choices are made with `--cut choose` (see data.py); reported figures come from `--cut test`. Each
+network is evaluated in four ways: as it is, as the mean over 8 orders, over 8 warped readings, and
+over 8 of both. One line per training is appended to records.jsonl; recorded trainings are skipped,
+and interrupted ones resume from their checkpoints. Times are processor seconds with one thread,
+summed over all stages.
 """
 
 from __future__ import annotations

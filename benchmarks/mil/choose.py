@@ -1,16 +1,15 @@
-"""What works on few sets: settings compared on training sets only, one JSON line per training.
+"""Compare settings for small data, on training sets only; one JSON line per training.
 
     python benchmarks/mil/choose.py --data thrombin --model c-gru c-deepset --hidden 16 32
     python benchmarks/mil/choose.py --data elephant --members 5 --orders 8 --stop no yes
     python benchmarks/mil/choose.py --table      # only print the means of the lines that are there
 
-Cross-validation within what run.py trains on in its first fold, so the test sets of that fold, and
-the test half of the comments, are never looked at. The other folds of run.py test sets that were:
-for a data set whose own sets took part in a choice, they are no fair test of it.
+Cross-validation runs inside the training part of the first fold of run.py, so the test sets of that
+fold, and the test half of the comments, are never used. The other folds of run.py test on sets that
+were used here: for these data sets they are not a fair test of the choice.
 
-From one training come four results: of a single member (the mean over members) and of all of them,
-in one order and in several. A line is written when a training is done; one that has its line is not
-done again.
+One training gives four results: for a single member (mean over members) and for the ensemble, in
+one order and in several. A line is written when a training is done; recorded trainings are skipped.
 """
 
 from __future__ import annotations

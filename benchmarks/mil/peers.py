@@ -1,4 +1,4 @@
-"""Methods of others on the same folds: each as strong as a good practitioner would make it.
+"""Peer methods on the same folds, each configured as a practitioner would.
 
 Nothing here is chosen on test folds. Forest and boosting see the mean, maximum, minimum and
 standard deviation of the features and the size of a set; boosting chooses its settings by
