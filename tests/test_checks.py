@@ -84,10 +84,11 @@ def test_standardisation(name):
     check_model(lambda: build(name, in_features=6, hidden=8, inputs="standardize"))
 
 
+@pytest.mark.parametrize("members", [1, 2])
 @pytest.mark.parametrize("name", ["c-gru", "set-transformer"])
-def test_pictures(name):
+def test_pictures(name, members):
     def make():
-        return build(name, in_features=6, hidden=8, inputs="pictures")
+        return build(name, in_features=6, hidden=8, inputs="pictures", members=members)
 
     check_model(make, feature_shape=(1, 5, 5))
 

@@ -87,6 +87,8 @@ class SetModel(nn.Module, ABC):
     idle
         Name patterns of parameters that cannot change the prediction, such as a bias in front of a
         softmax. They exist because the published network has and counts them.
+    delegates
+        Whether other networks inside read the instances, each through its own `inputs`.
     last
         Name of the submodule that ends in the prediction; see `final`.
     inputs
@@ -103,6 +105,7 @@ class SetModel(nn.Module, ABC):
     closed_form: bool = False
     probability: bool = False
     idle: tuple[str, ...] = ()
+    delegates: bool = False
     last: str = "decoder"
     unit: Tensor
 
@@ -180,6 +183,8 @@ class SetModel(nn.Module, ABC):
     def read(self, x: Instances, mask: Mask) -> Read:
         """Check instances and mask, and apply `inputs`."""
         masked.check_mask(x, mask)
+        if self.delegates:
+            return x
         x = self.inputs(x)
         if self.in_features is not None and (x.ndim != 3 or x.shape[2] != self.in_features):
             raise InputError(

@@ -46,6 +46,8 @@ class Ensemble(SetModel):
     True
     """
 
+    delegates = True
+
     def __init__(self, members: Sequence[SetModel]) -> None:
         if not members:
             raise InputError("an ensemble needs at least one member")
