@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-QUICK = {"members": 1, "orders": 2, "epochs": 8, "hidden": 8, "random_state": 0}
+QUICK = {"model": "c-gru", "members": 1, "orders": 2, "epochs": 8, "hidden": 8, "random_state": 0}
 
 
 def ragged(count=60, features=3, seed=0):

@@ -105,7 +105,9 @@ def test_from_documents_to_a_run_and_predictions(vectors, tmp_path):
     path = tmp_path / "reviews.csv"
     pd.concat([REVIEWS] * 3).to_csv(path, index=False)
     columns = Columns(text="review", target="stars")
-    estimator = SetRegressor(columns=columns, members=1, orders=1, epochs=2, random_state=0)
+    estimator = SetRegressor(
+        "c-gru", columns=columns, members=1, orders=1, epochs=2, random_state=0
+    )
     run = train_run(tmp_path / "run", path, estimator)
     assert run.config.data["schema"]["columns"]["text"] == "review"
     assert json.loads((run.folder / "metrics.json").read_text())["test_sets"] == 2

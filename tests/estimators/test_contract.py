@@ -29,7 +29,7 @@ def test_init_only_stores_its_parameters(case):
 
 def test_parameters_go_round_through_clone_and_set_params(case):
     kind, X, y = case
-    estimator = kind("c-rnn", **QUICK).fit(X, y)
+    estimator = kind(**QUICK | {"model": "c-rnn"}).fit(X, y)
     before = estimator.get_params()
     copy = clone(estimator)
     assert copy.get_params() == before
@@ -86,7 +86,7 @@ def test_refit_forgets(case):
 @pytest.mark.parametrize("model", ["gru", "deepset", "attention", "set-transformer"])
 def test_any_network_of_the_registry(case, model):
     kind, X, y = case
-    estimator = kind(model, **QUICK).fit(X, y)
+    estimator = kind(**QUICK | {"model": model}).fit(X, y)
     assert len(estimator.predict(X)) == len(X)
     assert len(estimator.added_values(X)) == sum(map(len, X))
 

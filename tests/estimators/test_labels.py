@@ -17,7 +17,7 @@ from training_runs import train_run
 
 def test_regressor_learns_a_sum_and_what_each_instance_adds():
     X, test = ragged(300), ragged(100, seed=1)
-    model = SetRegressor(members=2, orders=2, epochs=60, random_state=0).fit(X, amounts(X))
+    model = SetRegressor("c-gru", members=2, orders=2, epochs=60, random_state=0).fit(X, amounts(X))
     assert model.score(test, amounts(test)) > 0.95
     exact = np.concatenate(test)[:, 0]
     assert np.corrcoef(model.added_values(test), exact)[0, 1] > 0.95
@@ -26,7 +26,7 @@ def test_regressor_learns_a_sum_and_what_each_instance_adds():
 def test_several_outputs():
     X = ragged(200)
     y = np.stack([amounts(X), [len(x) for x in X]], axis=1)
-    model = SetRegressor(members=1, epochs=40, orders=1, random_state=0).fit(X, y)
+    model = SetRegressor("c-gru", members=1, epochs=40, orders=1, random_state=0).fit(X, y)
     assert model.predict(X).shape == (200, 2)
     assert model.added_values(X).shape == (sum(map(len, X)), 2)
     assert model.score(X, y) > 0.8
@@ -37,7 +37,7 @@ def test_several_outputs():
 def test_binary_added_values_are_signed_logits_of_the_second_class():
     X = ragged(300)
     y = classes(X)
-    model = SetClassifier(members=2, orders=2, random_state=0).fit(X, y)
+    model = SetClassifier("c-gru", members=2, orders=2, random_state=0).fit(X, y)
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.score(X, y) > 0.9
     values = model.added_values(X)
@@ -52,7 +52,7 @@ def test_binary_added_values_are_signed_logits_of_the_second_class():
 def test_many_classes_have_a_value_each():
     X = ragged(300)
     y = np.digitize(amounts(X), [-1, 1]) * 10
-    model = SetClassifier(members=1, orders=2, epochs=40, random_state=0).fit(X, y)
+    model = SetClassifier("c-gru", members=1, orders=2, epochs=40, random_state=0).fit(X, y)
     assert model.classes_.tolist() == [0, 10, 20]
     assert model.score(X, y) > 0.8
     values = model.added_values(X)
@@ -66,7 +66,7 @@ def test_many_classes_have_a_value_each():
 def test_several_labels_at_once():
     X = ragged(300)
     y = np.stack([amounts(X) > 0, [len(x) > 3 for x in X], amounts(X) > 1], axis=1).astype(int)
-    model = SetClassifier(members=1, orders=2, epochs=40, random_state=0).fit(X, y)
+    model = SetClassifier("c-gru", members=1, orders=2, epochs=40, random_state=0).fit(X, y)
     assert model.predict(X).shape == y.shape
     assert (model.predict(X) == y).mean() > 0.85
     assert model.added_values(X).shape[1] == 3

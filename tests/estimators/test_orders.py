@@ -15,7 +15,7 @@ from training_runs import train_run
 @pytest.mark.parametrize("model", ["c-gru", "c-lstm", "c-rnn"])
 def test_added_values_sum_to_the_prediction(case, model, orders):
     kind, X, y = case
-    estimator = kind(model, **QUICK | {"orders": orders, "members": 2}).fit(X, y)
+    estimator = kind(**QUICK | {"model": model, "orders": orders, "members": 2}).fit(X, y)
     values = estimator.added_values(X)
     owners = np.repeat(np.arange(len(X)), [len(x) for x in X])
     raw = estimator.raw(X)[:, 0]
@@ -98,7 +98,7 @@ def test_priors(case, tmp_path):
 def test_a_set_is_predicted_as_if_it_were_alone(case, model):
     """A mean over random orders does not depend on other sets, nor on the order of rows."""
     kind, X, y = case
-    estimator = kind(model, **QUICK | {"orders": 4}).fit(X, y)
+    estimator = kind(**QUICK | {"model": model, "orders": 4}).fit(X, y)
     together = estimator.raw(X)
     alone = np.concatenate([estimator.raw([x]) for x in X])
     np.testing.assert_allclose(together, alone, atol=1e-5)
@@ -110,7 +110,7 @@ def test_a_set_is_predicted_as_if_it_were_alone(case, model):
 def test_added_values_follow_their_rows(case, model):
     """Also where order cannot matter to predictions: what is added depends on what came before."""
     kind, X, y = case
-    estimator = kind(model, **QUICK | {"orders": 6}).fit(X, y)
+    estimator = kind(**QUICK | {"model": model, "orders": 6}).fit(X, y)
     ends = np.cumsum([len(x) for x in X])[:-1]
     values = np.split(estimator.added_values(X), ends)
     turned = np.split(estimator.added_values([x[::-1] for x in X]), ends)

@@ -39,7 +39,7 @@ def test_grid_search_over_networks_and_sizes_with_two_processes():
     sets = load_mil("musk1")
     X, y = [sets[k] for k in range(len(sets))], np.asarray(sets.y).astype(int)
     search = GridSearchCV(
-        SetClassifier(members=1, orders=1, epochs=10, random_state=0),
+        SetClassifier("c-gru", members=1, orders=1, epochs=10, random_state=0),
         {"model": ["c-gru", "c-lstm", "deepset"], "hidden": [8, 16]},
         cv=3, n_jobs=2, scoring="roc_auc", error_score="raise",
     )  # fmt: skip

@@ -26,7 +26,9 @@ def pets():
     frame["pet"] = np.repeat(names[np.arange(30) % 3], 3)
     frame["size"] = rng.normal(np.repeat(np.arange(30) % 3, 3), 0.1)
     columns = Columns(set="home", target="pet")
-    return SetClassifier(columns=columns, members=1, epochs=3, random_state=0).fit(frame), frame
+    return SetClassifier("c-gru", columns=columns, members=1, epochs=3, random_state=0).fit(
+        frame
+    ), frame
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def baskets(tmp_path_factory):
     rng = np.random.default_rng(0)
     X = [rng.uniform(1, 9, size=(n, 2)).astype(np.float32) for n in rng.integers(1, 5, size=40)]
     y = [x[:, 0].sum() for x in X]
-    estimator = SetRegressor(members=1, orders=1, epochs=2, random_state=0).fit(X, y)
+    estimator = SetRegressor("c-gru", members=1, orders=1, epochs=2, random_state=0).fit(X, y)
     return estimator, X, estimator.save(tmp_path_factory.mktemp("run") / "run")
 
 

@@ -86,6 +86,14 @@ Activation = Annotated[
     str | None,
     _option("--activation", panel=NETWORK, help="Of added values: abs, identity, softplus."),
 ]
+AggregationName = Annotated[
+    str | None,
+    _option("--aggregation", panel=NETWORK, help="Of added values: sum, mean, mean+sum."),
+]
+BaselineName = Annotated[
+    str | None,
+    _option("--baseline", panel=NETWORK, help="Prediction for the empty set: none (0), learned."),
+]
 Sort = Annotated[
     str | None,
     _option(

@@ -166,6 +166,8 @@ def train(
     layers: o.Layers = None,
     members: o.Members = None,
     activation: o.Activation = None,
+    aggregation: o.AggregationName = None,
+    baseline: o.BaselineName = None,
     sort: o.Sort = None,
     recipe: o.RecipeName = None,
     n_epochs: o.Epochs = None,
@@ -193,6 +195,7 @@ def train(
 
     asked = Options(
         model=model, hidden=hidden, layers=layers, members=members, activation=activation,
+        aggregation=aggregation, baseline=baseline,
         sort=o.sort_of(sort), priors=o.priors_of(upper_bound, prior_weight, consistent),
         recipe=o.recipe_of(
             recipe, batch_size=batch_size, learning_rate=learning_rate, patience=patience,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capnets.cli import options as o
-from capnets.cli.printing import Json, epochs, print_json, print_table, stopping
+from capnets.cli.printing import Json, epochs, loading, print_json, print_table, stopping
 
 if TYPE_CHECKING:
     from capnets.ingest import Columns
-    from capnets.learn import Options
+    from capnets.learn import Options, Plan
     from capnets.runs import Run
 
 __all__ = ["add_to", "print_quality", "train"]
@@ -36,6 +36,8 @@ def train(
     layers: o.Layers = None,
     members: o.Members = None,
     activation: o.Activation = None,
+    aggregation: o.AggregationName = None,
+    baseline: o.BaselineName = None,
     sort: o.Sort = None,
     recipe: o.RecipeName = None,
     n_epochs: o.Epochs = None,
@@ -69,6 +71,7 @@ def train(
     )  # fmt: skip
     asked = Options(
         model=model, hidden=hidden, layers=layers, members=members, activation=activation,
+        aggregation=aggregation, baseline=baseline,
         sort=o.sort_of(sort), orders=1 if fixed_order else None,
         priors=o.priors_of(upper_bound, prior_weight, consistent),
         recipe=o.recipe_of(
@@ -92,7 +95,7 @@ def _train(
     import torch
 
     from capnets.estimators.problems import file_problem
-    from capnets.learn import make_plan
+    from capnets.learn import choose
     from capnets.learn import train as train_plan
     from capnets.memory import keep_freed
     from capnets.training.callbacks import EpochEnd
@@ -105,9 +108,13 @@ def _train(
             typer.echo(note, err=True)
         if test_share:
             problem = problem.with_test(test_share, seed=asked.seed)
-        plan = make_plan(problem, asked)
         name = Path(file).stem
-        folder = where.out or Path("runs") / f"{name}-{plan.model.name}-{plan.seed}"
+        folder = where.out or Path("runs") / f"{name}-{asked.model or 'auto'}-{asked.seed}"
+        with loading() as show_loading:
+            recorded = _recorded(folder) if where.resume else None
+            plan = choose(problem, asked, recorded=recorded, progress=show_loading)
+        if not where.as_json and plan.choice is not None:
+            _print_choice(plan)
         each, members = plan.recipe.epochs, plan.model.members
         with epochs(
             f"{plan.model.name} on {name}", each * members, quiet=where.as_json
@@ -131,6 +138,29 @@ def _train(
     print_quality(run)
     typer.echo(f"The run is in {run.folder} ({run.metrics['total_seconds']} s).")
     typer.echo(f"Use it: capnets predict {run.folder} FILE -o predictions.parquet")
+
+
+def _recorded(folder: Path) -> Plan | None:
+    """Return the plan of an interrupted run, if there is one in the folder."""
+    from capnets.learn import Plan
+    from capnets.runs import Run
+
+    return Plan.of(Run(folder).config) if (folder / "config.json").exists() else None
+
+
+def _print_choice(plan: Plan) -> None:
+    assert plan.choice is not None
+    rows = [
+        (c["model"], c["aggregation"], c["baseline"], c["loss"])
+        for c in plan.choice.get("compared", [])
+    ]
+    if rows:
+        print_table(["network", "aggregation", "baseline", "loss"], rows, title="Compared networks")
+    spec = plan.model
+    typer.echo(
+        f"Training {spec.name}, aggregation {spec.aggregation}, baseline {spec.baseline} "
+        f"({plan.choice['reason']}); -m names another network."
+    )
 
 
 def print_quality(run: Run) -> None:

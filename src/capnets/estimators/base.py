@@ -20,7 +20,7 @@ from capnets.estimators.per_set import labels_of, weighted, weights_of
 from capnets.estimators.problems import data_problem
 from capnets.explain import Explanation
 from capnets.ingest import Columns, Schema
-from capnets.learn import Options, Plan, Problem, Target, learn, make_plan
+from capnets.learn import Options, Plan, Problem, Target, choose, learn
 from capnets.learn.averaging import mean_added_values, mean_prediction
 from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
@@ -49,12 +49,14 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: str = "c-gru",
+        model: str | None = None,
         *,
         columns: Columns | str | None = None,
         hidden: int | None = None,
         layers: int | None = None,
         activation: str = "identity",
+        aggregation: str | None = None,
+        baseline: str | None = None,
         dropout: float | None = None,
         members: int | None = None,
         orders: int | None = None,
@@ -72,6 +74,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.hidden = hidden
         self.layers = layers
         self.activation = activation
+        self.aggregation = aggregation
+        self.baseline = baseline
         self.dropout = dropout
         self.members = members
         self.orders = orders
@@ -103,7 +107,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             One weight per set, given in the same ways.
         """
         problem = self.problem(X, y, sample_weight)
-        plan = make_plan(problem, self.options())
+        plan = choose(problem, self.options(), progress=self._show_choice())
         with self._progress(plan) as callbacks:
             model, history = learn(problem, plan, callbacks=callbacks)
         return self._adopt(model, history, plan.config(problem), plan)
@@ -124,10 +128,11 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the settings that the parameters ask for."""
         return Options(
             model=self.model, hidden=self.hidden, layers=self.layers, activation=self.activation,
-            dropout=self.dropout, members=self.members, orders=self.orders, sort=self.sort,
+            aggregation=self.aggregation, baseline=self.baseline, dropout=self.dropout,
+            members=self.members, orders=self.orders, sort=self.sort,
             priors=tuple(self.priors or ()), recipe=self.recipe, epochs=self.epochs,
             early_stopping=self.early_stopping, validation_fraction=self.validation_fraction,
-            seed=seed_of(self.random_state),
+            calibrate=getattr(self, "calibrate", True), seed=seed_of(self.random_state),
         )  # fmt: skip
 
     def _adopt(
@@ -150,6 +155,11 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = config.model.in_features
         return self
 
+    def _show_choice(self) -> Any:
+        if not self.verbose:
+            return None
+        return lambda what, done, total: print(f"{what}: {done} of {total} trainings")
+
     @contextmanager
     def _progress(self, plan: Plan) -> Iterator[list[Callback]]:
         if not self.verbose:
@@ -171,6 +181,17 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     def recipe_(self) -> Recipe:
         """The chosen recipe."""
         return self.plan_.recipe
+
+    @property
+    def baseline_(self) -> Array:
+        """Prediction for the empty set, per output; added values are counted from here."""
+        baseline: Array = self.model_.baseline.detach().cpu().numpy()
+        return baseline
+
+    @property
+    def choice_(self) -> dict[str, Any] | None:
+        """The networks that were compared, with their losses; None if one was named."""
+        return self.plan_.choice
 
     @property
     def n_orders_(self) -> int:
@@ -250,7 +271,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the value each instance adds, in the unit of the label (for classes: in logits).
 
         One value (or one per output) for every instance in the order of X: array after array, or
-        row after row of a table. The values of a set sum to its prediction (its logits).
+        row after row of a table. The values of a set sum to its prediction (its logits) minus
+        `baseline_`.
         """
         given = self.read(X)
         orders = Orders.averaging(self.n_orders_)
@@ -319,6 +341,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         plan, spec = Plan.of(config), config.model
         estimator = cls(
             spec.name, hidden=spec.hidden, layers=spec.layers, activation=spec.activation,
+            aggregation=spec.aggregation, baseline=spec.baseline,
             dropout=spec.dropout, members=spec.members, orders=plan.orders,
             sort=None if spec.order == "given" else spec.order,
             priors=list(plan.priors) or None, recipe=plan.recipe, random_state=plan.seed,

@@ -31,6 +31,10 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         None, `balanced`, or a dictionary from classes to weights (for several labels at once a list
         of them), as everywhere in scikit-learn.
 
+    calibrate
+        Whether to divide logits by a temperature from inner folds. Only with fewer than 5,000 sets,
+        where networks are overconfident.
+
     Attributes
     ----------
     classes_
@@ -54,12 +58,14 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: str = "c-gru",
+        model: str | None = None,
         *,
         columns: Columns | str | None = None,
         hidden: int | None = None,
         layers: int | None = None,
         activation: str = "identity",
+        aggregation: str | None = None,
+        baseline: str | None = None,
         dropout: float | None = None,
         members: int | None = None,
         orders: int | None = None,
@@ -70,16 +76,19 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         class_weight: Any = None,
+        calibrate: bool = True,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
         super().__init__(
             model, columns=columns, hidden=hidden, layers=layers, activation=activation,
+            aggregation=aggregation, baseline=baseline,
             dropout=dropout, members=members, orders=orders, sort=sort, priors=priors,
             recipe=recipe, epochs=epochs, early_stopping=early_stopping,
             validation_fraction=validation_fraction, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.class_weight = class_weight
+        self.calibrate = calibrate
 
     @property
     def classes_(self) -> Array:

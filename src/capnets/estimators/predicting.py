@@ -179,7 +179,7 @@ def _columns(estimator: SetEstimator, sets: Sets, rows: Array) -> dict[str, Arra
     owners = owners_of(sets.sizes)
     # Differences between the predictions of prefixes sum to the prediction too, so this holds for
     # networks that are not additive by construction.
-    raw = np.add.reduceat(values, sets.offsets[:-1], axis=0)
+    raw = estimator.baseline_ + np.add.reduceat(values, sets.offsets[:-1], axis=0)
     ids = owners if sets.ids is None else np.asarray(sets.ids)[owners]
     columns: dict[str, Array] = {"set": ids, "row": rows}
     names = [f"_{n}" for n in estimator.output_names()]

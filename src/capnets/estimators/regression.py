@@ -18,7 +18,8 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
     Parameters
     ----------
     model
-        A network of the registry; see `capnets models`.
+        Name of a network; see `capnets models`. None compares a short list of networks with exact
+        added values on inner folds (see `capnets.learn.choice`).
     columns
         For tables: the name of the set column, or a `Columns`.
     hidden, layers, dropout, members
@@ -26,6 +27,9 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
     activation
         Activation of added values in capacity networks: `identity` lets an instance lower the
         prediction, `abs` and `softplus` do not.
+    aggregation, baseline
+        How the values of a capacity network form its prediction: `sum`, `mean`, `mean+sum`; and its
+        prediction for the empty set: `none` (0) or `learned`.
     orders
         Random orders that predictions and added values are averaged over; 1 reads instances in the
         given order, as does a table with an order column. None chooses by the number of sets.
@@ -65,7 +69,8 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
     >>> y = [x[:, 0].sum() for x in X]
     >>> model = SetRegressor(members=1, epochs=5, random_state=0).fit(X, y)
     >>> values = model.added_values(X[:2])
-    >>> values.shape, bool(abs(values.sum() - model.predict(X[:2]).sum()) < 1e-4)
+    >>> sums = model.baseline_ + [values[:1].sum(), values[1:].sum()]
+    >>> values.shape, bool(abs(sums - model.predict(X[:2])).max() < 1e-4)
     ((3,), True)
     """
 

@@ -28,7 +28,7 @@ class Options:
     ----------
     model
         Name of a network in the registry.
-    hidden, layers, activation, dropout, members
+    hidden, layers, activation, aggregation, baseline, dropout, members
         As in `ModelSpec`.
     orders
         Random orders that predictions are averaged over; 1 reads instances as they come.
@@ -44,6 +44,8 @@ class Options:
         True, False, or `auto`: hold out validation sets where there are 5,000 sets or more.
     validation_fraction
         Share of the sets to hold out for early stopping.
+    calibrate
+        Whether to calibrate the probabilities of classes where sets are few.
     seed
         Seed of initial weights, orders and splits.
     """
@@ -52,6 +54,8 @@ class Options:
     hidden: int | None = None
     layers: int | None = None
     activation: str | None = None
+    aggregation: str | None = None
+    baseline: str | None = None
     dropout: float | None = None
     members: int | None = None
     orders: int | None = None
@@ -61,6 +65,7 @@ class Options:
     epochs: int | None = None
     early_stopping: bool | str = "auto"
     validation_fraction: float = 0.1
+    calibrate: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from capnets.errors import InputError, unknown
@@ -53,6 +53,10 @@ class Plan:
         Prior knowledge about added values, as penalties.
     valid_share
         Share of the training sets to hold out for validation, if the problem has none.
+    temperature
+        Divisor of the trained network's logits, from inner folds (see `capnets.learn.choice`).
+    choice
+        Record of the networks that were compared, and why this one was chosen.
     """
 
     model: ModelSpec
@@ -62,6 +66,8 @@ class Plan:
     seed: int = 0
     priors: tuple[Prior, ...] = ()
     valid_share: float = 0.0
+    temperature: float = 1.0
+    choice: dict[str, Any] | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, config: RunConfig) -> Plan:
@@ -73,6 +79,8 @@ class Plan:
             orders=int(config.data.get("orders", 1)),
             seed=config.seed,
             priors=tuple(prior_from_dict(prior) for prior in config.priors),
+            temperature=float(config.data.get("temperature", 1.0)),
+            choice=config.data.get("choice"),
         )
 
     def config(self, problem: Problem) -> RunConfig:
@@ -101,6 +109,10 @@ class Plan:
         }
         if schema is None and names is not None:
             data["feature_names"] = list(names)
+        if self.temperature != 1:
+            data["temperature"] = self.temperature
+        if self.choice is not None:
+            data["choice"] = self.choice
         return data
 
 
@@ -143,6 +155,8 @@ def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
     inputs = INSTANCES[problem.instances]
     chosen: dict[str, Any] = {
         "activation": "abs" if problem.exact else "identity",
+        "aggregation": "sum",
+        "baseline": "none",
         "hidden": preset.hidden,
         "layers": preset.layers,
         "dropout": preset.dropout if inputs == "standardize" else 0.0,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, log_softmax, softmax
 
 from capnets import metrics
 from capnets.errors import InputError, unknown
@@ -121,8 +121,20 @@ class Target:
         shares = self.probabilities(raw)
         if self.kind == "labels":
             same = (shares > 0.5) == (y > 0.5)
-            return {"accuracy": float(same.mean()), "all_right": float(same.all(axis=1).mean())}
+            return {
+                "accuracy": float(same.mean()),
+                "all_right": float(same.all(axis=1).mean()),
+                "log_loss": self.log_loss(y, raw),
+            }
         return self._measure_classes(y.reshape(len(raw)), shares)
+
+    def log_loss(self, y: Array, raw: Array) -> float:
+        """Return the mean negative log-likelihood of labels, in nats (per label, if several)."""
+        if self.kind == "labels" or raw.shape[1] == 1:
+            signs = 2 * (y.reshape(raw.shape) > 0.5) - 1
+            return float(np.logaddexp(0, -signs * raw).mean())
+        logits = log_softmax(raw, axis=1)
+        return float(-logits[np.arange(len(raw)), y.reshape(len(raw)).astype(np.int64)].mean())
 
     def _measure_classes(self, y: Array, shares: Array) -> dict[str, float]:
         from sklearn.metrics import log_loss, roc_auc_score

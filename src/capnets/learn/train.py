@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import torch
+
 from capnets.learn.measure import measure_problem
 from capnets.learn.plan import Plan
 from capnets.learn.problem import Problem
-from capnets.models import SetModel, parameters
+from capnets.models import Ensemble, SetModel, parameters
 from capnets.runs import Run
 from capnets.training.callbacks import Callback
 from capnets.training.ensemble import fit_members
@@ -61,7 +63,16 @@ def learn(
         model, train, valid, recipe=plan.recipe, seed=plan.seed, loss=plan.loss,
         priors=plan.priors, checkpoint=checkpoint, callbacks=callbacks, fabric=fabric,
     )  # fmt: skip
+    if plan.temperature != 1:
+        divide_outputs(model, plan.temperature)
     return Learned(model, history)
+
+
+def divide_outputs(model: SetModel, divisor: float) -> None:
+    """Divide all predictions and added values of a network by a number."""
+    with torch.no_grad():
+        for network in model.each if isinstance(model, Ensemble) else [model]:
+            network.unit.div_(divisor)
 
 
 def train(

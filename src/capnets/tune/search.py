@@ -13,7 +13,7 @@ from capnets.estimators.base import SetEstimator
 from capnets.files import write_json
 from capnets.files.folders import recover_folder, remove_folder, replace_folder
 from capnets.files.locks import lock_folder
-from capnets.learn import Options, Problem, make_plan, train
+from capnets.learn import Options, Problem, choose, train
 from capnets.learn.folds import make_folds
 from capnets.learn.problem import TEST_SHARE
 from capnets.progress import Progress
@@ -161,7 +161,7 @@ def _best_run(
     if _tried(run) != best.params:
         # Named after its content, so that only the same training is resumed.
         new = folder / f".run-{digest([best.params, problem.origin['source']])}"
-        plan = make_plan(problem, replace(options, **Space.settings(best.params)))
+        plan = choose(problem, replace(options, **Space.settings(best.params)))
         train(problem, plan, new, resume=True)
         write_json(new / "trial.json", {"trial": best.number, "loss": best.value, **best.params})
         with lock_folder(run, busy=f"another process is training into {run}"):
