@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["DataWarning", "InputError", "LeakageWarning", "unknown"]
+__all__ = ["DataWarning", "InputError", "LeakageWarning", "SizeWarning", "unknown"]
 
 
 class InputError(ValueError):
@@ -18,6 +18,10 @@ class DataWarning(UserWarning):
 
 class LeakageWarning(DataWarning):
     """A feature leaks the label."""
+
+
+class SizeWarning(DataWarning):
+    """Sets have other sizes than all training sets."""
 
 
 def unknown(kind: str, name: object, choices: Iterable[str], *, listed: str = "") -> InputError:

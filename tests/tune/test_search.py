@@ -143,3 +143,16 @@ class TestMoreTrials:
         with pytest.raises(InputError, match="not of this search; choose another folder"):
             self.search(tmp_path, 1)
         assert content(tmp_path) == before
+
+
+def test_the_same_seed_tries_the_same_and_continues_so(tmp_path):
+    def search(name, *counts, seed=0):
+        estimator = SetRegressor(members=1, orders=1, random_state=seed)
+        for trials in counts:
+            tune(tmp_path / name, sets_of(), estimator, trials=trials, space=SPACE)
+        return sorted(trials_in(tmp_path / name), key=lambda t: t["trial"])
+
+    whole = search("a", 3)
+    assert search("b", 3) == whole
+    assert search("c", 1, 3) == whole
+    assert search("d", 3, seed=1) != whole

@@ -16,10 +16,14 @@ __all__ = ["add_to", "evaluate"]
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     file: Annotated[str | None, typer.Argument(help="Labelled sets, for a run on a file.")] = None,
+    include_training: Annotated[
+        bool, typer.Option("--include-training", help="Also measure sets that were trained on.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure a run on the sets of a file, or on the test sets of its task.
 
+    Sets of the file that the run was trained on are left out.
     `capnets task evaluate` draws other sets of the task.
     """
     if file is None:
@@ -27,11 +31,14 @@ def evaluate(
         return
     from capnets.estimators.runs import evaluate_run
 
-    measured = evaluate_run(run, file)
+    measured = evaluate_run(run, file, include_training=include_training)
     if as_json:
         print_json(measured)
-    else:
-        print_table(["measure", "value"], list(measured.items()))
+        return
+    sets, seen = measured.pop("sets"), measured.pop("trained_on")
+    print_table(["measure", "value"], list(measured.items()))
+    left_out = "included" if include_training else "left out"
+    typer.echo(f"{sets:,} sets measured; {seen:,} sets of the file were trained on ({left_out}).")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,15 +14,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from capnets.errors import InputError
+from capnets.errors import InputError, SizeWarning
 from capnets.estimators.explaining import explain_estimator
 from capnets.estimators.inputs import Given, read
-from capnets.estimators.per_set import labels_of, weighted, weights_of
+from capnets.estimators.per_set import labels_of, named, weighted, weights_of
 from capnets.estimators.problems import data_problem
 from capnets.explain import Explanation
 from capnets.ingest import Columns, Schema
 from capnets.learn import Options, Plan, Problem, Target, choose, learn
 from capnets.learn.averaging import mean_added_values, mean_prediction
+from capnets.learn.seen import read_keys, set_keys, write_keys
 from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
@@ -46,6 +48,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     feature_names_in_: Array
     history_: list[dict[str, Any]]
+    training_keys_: Array | None
 
     def __init__(
         self,
@@ -110,6 +113,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         plan = choose(problem, self.options(), progress=self._show_choice())
         with self._progress(plan) as callbacks:
             model, history = learn(problem, plan, callbacks=callbacks)
+        self.training_keys_ = set_keys(problem.train)
         return self._adopt(model, history, plan.config(problem), plan)
 
     def problem(
@@ -223,7 +227,22 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
                 f"was fitted with {self.n_features_in_}"
             )
         self._check_names(given.sets.feature_names)
+        self.check_sizes(given.sets)
         return given
+
+    def check_sizes(self, sets: Sets) -> None:
+        """Warn of sets that are smaller or larger than all training sets."""
+        low, high = self.config_.data.get("sizes", (0, np.inf))
+        outside = (sets.sizes < low) | (sets.sizes > high)
+        if outside.any():
+            k = int(np.argmax(outside))
+            warnings.warn(
+                f"{outside.sum():,} of {len(sets):,} sets are smaller or larger than all training "
+                f"sets ({low} to {high} instances), e.g. {named(sets, k)} with {sets.sizes[k]}: "
+                "their predictions are extrapolations",
+                SizeWarning,
+                stacklevel=3,
+            )
 
     def _check_names(self, names: Sequence[str] | None) -> None:
         """Refuse other feature names: they encode categories and offsets too."""
@@ -328,6 +347,8 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         with run.lock():
             run.write_history(self.history_)
             run.write_weights(self.model_)
+            if self.training_keys_ is not None:
+                write_keys(run.folder, self.training_keys_)
             run.finish({"epochs": len(self.history_)})
         return run
 
@@ -347,6 +368,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             priors=list(plan.priors) or None, recipe=plan.recipe, random_state=plan.seed,
         )  # fmt: skip
         estimator._adopt(run.model, run.history, config, plan)
+        estimator.training_keys_ = read_keys(run.folder)
         if estimator.schema_ is not None:
             estimator.columns = estimator.schema_.columns
         return estimator

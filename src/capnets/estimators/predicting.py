@@ -138,6 +138,7 @@ def _pieces(
     else:
         source = opened(table, estimator.schema_)
         whole = read_table(source, estimator.schema_, labels=False, folder=folder).sets
+    estimator.check_sizes(whole)
     mapped = estimator.schema_ is not None
     cuts = _cuts(np.asarray(whole.offsets))
 

@@ -15,6 +15,7 @@ from capnets.estimators.inputs import Given
 from capnets.estimators.regression import SetRegressor
 from capnets.ingest.encode import as_text
 from capnets.learn.measure import measure_sets
+from capnets.learn.seen import are_seen
 from capnets.runs import Run
 from capnets.sets import Sets
 
@@ -31,14 +32,29 @@ def load_estimator(folder: str | Path) -> SetRegressor | SetClassifier:
     return kind.load(folder)
 
 
-def evaluate_run(folder: str | Path, X: Any) -> dict[str, float]:
-    """Measure the predictions of a run on a labelled table."""
+def evaluate_run(folder: str | Path, X: Any, *, include_training: bool = False) -> dict[str, float]:
+    """Measure the predictions of a run on a labelled table.
+
+    Sets that the run was trained on are left out unless `include_training` is given. The result
+    has the number of measured `sets` and of training sets in the table, `trained_on`.
+    """
     estimator = load_estimator(folder)
     given = estimator.read(X, labels=True)
     if given.sets.y is None:
         raise InputError(f"{X} has no labels to compare with")
     sets = _numbered(estimator, given)
-    return measure_sets(estimator.model_, sets, estimator.target_, orders=estimator.n_orders_)
+    seen = are_seen(sets, estimator.training_keys_)
+    if not include_training:
+        if seen.all():
+            raise InputError(
+                f"all {len(sets):,} sets were trained on, so they cannot test the run; "
+                "include_training=True (--include-training) measures the training error"
+            )
+        sets = sets.subset(~seen)
+    found = measure_sets(estimator.model_, sets, estimator.target_, orders=estimator.n_orders_)
+    if estimator.plan_.temperature != 1:
+        found["temperature"] = estimator.plan_.temperature
+    return {**found, "sets": len(sets), "trained_on": int(seen.sum())}
 
 
 def _numbered(estimator: SetEstimator, given: Given) -> Sets:

@@ -105,6 +105,7 @@ class Plan:
             **problem.target.to_data(),
             "fingerprint": fingerprint(problem.train),
             "sets": len(problem.train),
+            "sizes": [int(problem.train.sizes.min()), int(problem.train.sizes.max())],
             **problem.origin,
         }
         if schema is None and names is not None:

@@ -12,6 +12,7 @@ import torch
 from capnets.learn.measure import measure_problem
 from capnets.learn.plan import Plan
 from capnets.learn.problem import Problem
+from capnets.learn.seen import set_keys, write_keys
 from capnets.models import Ensemble, SetModel, parameters
 from capnets.runs import Run
 from capnets.training.callbacks import Callback
@@ -124,6 +125,8 @@ def train(
         found = learn(problem, plan, checkpoint=run.checkpoint, callbacks=callbacks, fabric=fabric)
         run.write_history(found.history)
         run.write_weights(found.model)
+        if "task" not in problem.origin:  # a task draws new test sets
+            write_keys(run.folder, set_keys(problem.train))
         seconds = sum(line["seconds"] for line in found.history)
         sizes = {"train": len(problem.train)} | {k: len(v) for k, v in problem.tests.items()}
         run.finish(

@@ -137,11 +137,20 @@ def _work(job: Job, progress: Progress | None = None) -> None:
         while (done := complete(study)) < job.trials:
             if progress is not None:
                 progress(done, job.trials)
+            study.sampler = _sampler(job.options.seed, len(study.get_trials(deepcopy=False)))
             study.optimize(objective, n_trials=1, catch=(InputError,))
             if len(failures) >= FAILURES:
                 raise _hopeless(failures, done, job.trials)
     if progress is not None:
         progress(done, job.trials)
+
+
+def _sampler(seed: int, trial: int) -> optuna.samplers.BaseSampler:
+    """Return a sampler for one trial, so that a resumed search draws what it would have drawn."""
+    import optuna
+
+    state = np.random.SeedSequence([seed, trial]).generate_state(1)
+    return optuna.samplers.TPESampler(seed=int(state[0]))
 
 
 def _hopeless(failures: list[str], done: int, trials: int) -> InputError:

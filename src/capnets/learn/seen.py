@@ -1,0 +1,46 @@
+"""Keys of training sets, so that a later evaluation can tell them from new ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from capnets.files.tensors import Damaged, read_tensors, write_tensors
+from capnets.sets import Array, Sets
+from capnets.sets.hashing import instance_keys
+
+__all__ = ["are_seen", "read_keys", "set_keys", "write_keys"]
+
+FILE = "training_sets.safetensors"
+
+Keys = NDArray[np.int64]
+
+
+def set_keys(sets: Sets) -> Keys:
+    """Return a 64-bit key per set, computed from the features of its instances in any order."""
+    running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(instance_keys(sets))])
+    keys: Keys = (running[sets.offsets[1:]] - running[sets.offsets[:-1]]).view(np.int64)
+    return keys
+
+
+def write_keys(folder: Path, keys: Keys) -> None:
+    """Write the keys of the training sets into a run folder."""
+    write_tensors(folder / FILE, {"keys": torch.from_numpy(np.unique(keys))}, {})
+
+
+def read_keys(folder: Path) -> Keys | None:
+    """Read the keys of the training sets; None if the run has none that can be read."""
+    try:
+        return read_tensors(folder / FILE)[0]["keys"].numpy()
+    except (OSError, KeyError, Damaged):
+        return None
+
+
+def are_seen(sets: Sets, keys: Keys | None) -> Array:
+    """Return for every set whether it is among the training sets with these keys."""
+    if keys is None:
+        return np.zeros(len(sets), dtype=bool)
+    return np.isin(set_keys(sets), keys)
