@@ -14,16 +14,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from capnets.errors import InputError, SizeWarning
+from capnets.errors import InputError, SizeWarning, unknown
 from capnets.estimators.explaining import explain_estimator
 from capnets.estimators.inputs import Given, read
 from capnets.estimators.per_set import labels_of, named, weighted, weights_of
 from capnets.estimators.problems import data_problem
 from capnets.explain import Explanation
 from capnets.ingest import Columns, Schema
-from capnets.learn import Options, Plan, Problem, Target, choose, learn
+from capnets.learn import Options, Plan, Problem, Target, choose, learn, make_plan
 from capnets.learn.averaging import mean_added_values, mean_prediction
 from capnets.learn.seen import read_keys, set_keys, write_keys
+from capnets.learn.teacher import distill, pooled_teacher
 from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
@@ -93,7 +94,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Training -----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, teacher: Any = None) -> Self:
         """Train on sets and their labels.
 
         Parameters
@@ -108,13 +109,35 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             index; anything else is in the order of `set_ids`.
         sample_weight
             One weight per set, given in the same ways.
+        teacher
+            Predictor that labels additional subsets: `pooled` (a forest and gradient boosting on
+            pooled statistics), a fitted set estimator, or a function from `Sets` to amounts or
+            probabilities. See `capnets.learn.teacher`.
         """
         problem = self.problem(X, y, sample_weight)
         plan = choose(problem, self.options(), progress=self._show_choice())
+        self.training_keys_ = set_keys(problem.train)
+        if teacher is not None:
+            problem, plan = self._distilled(problem, plan, teacher)
         with self._progress(plan) as callbacks:
             model, history = learn(problem, plan, callbacks=callbacks)
-        self.training_keys_ = set_keys(problem.train)
         return self._adopt(model, history, plan.config(problem), plan)
+
+    def _distilled(self, problem: Problem, plan: Plan, teacher: Any) -> tuple[Problem, Plan]:
+        """Return the problem with sets that a teacher labels, and a plan for their number."""
+        if isinstance(teacher, str):
+            if teacher != "pooled":
+                raise unknown("teacher", teacher, ["pooled"])
+            teacher = pooled_teacher(problem, seed=plan.seed)
+        elif isinstance(teacher, SetEstimator):
+            teacher = teacher.predict_proba if teacher.classifies else teacher.predict
+        distilled = distill(problem, teacher, seed=plan.seed)
+        spec = plan.model
+        named = replace(
+            self.options(), model=spec.name, aggregation=spec.aggregation, baseline=spec.baseline,
+            members=spec.members, early_stopping=False,
+        )  # fmt: skip
+        return distilled, replace(make_plan(distilled, named), choice=plan.choice)
 
     def problem(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, folder: Path | None = None
