@@ -31,7 +31,7 @@ def table(tmp_path):
     return path
 
 
-QUICK = ["--members", 1, "--epochs", 3, "--features", "a", "--features", "b"]
+QUICK = ["-m", "c-gru", "--members", 1, "--epochs", 3, "--features", "a", "--features", "b"]
 
 
 @pytest.mark.slow
@@ -199,3 +199,22 @@ def test_kinds_of_labels_are_seen(table, tmp_path):
     capnets("train", path, "--members", 1, "--epochs", 1, "-o", tmp_path / "r")
     assert set(json.loads(capnets("evaluate", tmp_path / "r", path, "--json"))) >= {"accuracy"}
     assert "has no columns" in capnets("predict", run, path, "-o", tmp_path / "q.parquet", code=2)
+
+
+@pytest.mark.slow
+def test_a_network_is_chosen_and_evaluated_on_what_it_was_not_trained_on(table, tmp_path):
+    run, out = tmp_path / "run", tmp_path / "p.parquet"
+    auto = ["--members", 1, "--epochs", 2, "--features", "a", "--features", "b"]
+    said = capnets("train", table, *COLUMNS, *auto, "-o", run)
+    assert "Compared networks" in said
+    assert len(json.loads((run / "config.json").read_text())["data"]["choice"]["compared"]) == 4
+    found = json.loads(capnets("evaluate", run, table, "--json"))
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert (found["sets"], found["trained_on"]) == (metrics["test_sets"], metrics["train_sets"])
+    assert found["mse"] == pytest.approx(metrics["test"]["mse"], rel=1e-5)
+    capnets("predict", run, table, "-o", out)
+    rows = pd.read_parquet(out)
+    sums = rows.groupby("set")["added_value"].sum()
+    if "baseline" in rows:
+        sums = sums + rows["baseline"][0]
+    np.testing.assert_allclose(sums, rows.groupby("set")["prediction"].first(), atol=1e-4)

@@ -24,7 +24,7 @@ def predict(
 
     Columns: set (for documents: the row of the document), row (in FILE, from 0),
     sentence (if FILE has a text column), prediction (of the set), added_value.
-    Added values of a set sum to its prediction.
+    Added values of a set sum to its prediction minus the baseline (column of its own).
 
     For classes: a probability_NAME of each; added_value_NAME sums to the logit of
     that class (of two classes, of the second).

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs."""
+"""Output of commands: tables for people, JSON for programs, progress bars."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 
 
 def console(*, stderr: bool = False) -> Any:
-    """A terminal to print to; plain text where it is a file or a pipe."""
+    """Return a console; it prints plain text into files and pipes."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document."""
+    """Print one JSON document."""
     typer.echo(json.dumps(value, indent=2))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "") -> None:
-    """A table; columns of numbers are set to the right."""
+    """Print a table; columns of numbers are aligned to the right."""
     from rich import box
     from rich.table import Table
 
@@ -62,9 +62,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
 
 
 def print_measures(parts: dict[str, dict[str, float]]) -> None:
-    """A table of what was measured on some parts of a task.
+    """Print a table of measures on some parts of a task.
 
-    Documents have no exact added values, and ratings between whole numbers none to round to.
+    Reviews have no exact added values, and their ratings are not whole numbers.
     """
     known = all("added_value_error" in measured for measured in parts.values())
     shown = [label for label in MEASURES if known or label in ("MSE", "MAE", "R²")]
@@ -86,10 +86,7 @@ def _text(value: Any) -> str:
 def epochs(
     title: str, total: int | None, *, quiet: bool = False
 ) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Progress over the epochs of a training, on standard error: a bar, or lines in a log file.
-
-    Where their number is known only once training begins, lines tell it as `epochs`.
-    """
+    """Show the progress of a training on standard error: a bar, or lines in a log file."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -124,7 +121,7 @@ def epochs(
 
 @contextmanager
 def loading() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress of making data ready, on standard error: a bar that vanishes, or some lines."""
+    """Show the progress of a preparation on standard error: a transient bar, or some lines."""
     from rich.progress import Progress
 
     terminal = console(stderr=True)
@@ -146,13 +143,13 @@ def loading() -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def stopping(*, quiet: bool = False) -> Iterator[None]:
-    """Say how to go on when somebody stops a training."""
+    """Print how to continue when a training is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
         if not quiet:
             typer.echo(
-                "Stopped. The same command with --resume goes on after the last finished epoch.",
+                "Stopped. The same command with --resume continues after the last finished epoch.",
                 err=True,
             )
         raise typer.Exit(130) from None

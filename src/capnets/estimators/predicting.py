@@ -1,4 +1,4 @@
-"""Predictions and added values of a table, as a table with one row per instance.
+"""Write predictions and added values of a table, one row per instance.
 
 Sets are read, predicted and written in pieces. Features and results are never held as a whole; only
 the order of the rows is, at about 50 bytes per row.
@@ -42,29 +42,29 @@ def predict_table(
     force: bool = False,
     progress: Progress | None = None,
 ) -> int:
-    """Write predictions to a Parquet or CSV file; returns the number of sets.
+    """Write predictions to a Parquet or CSV file; return the number of sets.
 
     One row per instance, set after set in the order in which they are read: `set`, `row` (in the
     table, from 0; if rows are documents, the number of the sentence), `sentence` if the table has a
     text column, `prediction` of its set, and `added_value`. Over a set added values sum to the
-    prediction. For classes there is a `probability_…` of each, and added values sum to the logit of
+    prediction minus the `baseline`, a column that only networks with a baseline have. For classes there is a `probability_…` of each, and added values sum to the logit of
     the class in their name, `added_value_…` (of two classes, of the second). With several targets
     every column has the name of one.
 
     Parameters
     ----------
     estimator
-        Fitted.
+        A fitted estimator.
     table
-        What to predict; labels are not needed.
+        Table to predict; labels are not needed.
     out
-        The file to write, .parquet or .csv; it appears when it is complete.
+        File to write, .parquet or .csv; it appears when it is complete.
     scratch
-        A folder for the instances while they are being predicted; by default a temporary one.
+        Folder for the instances during prediction; by default a temporary one.
     force
-        Whether a file that is there may be replaced.
+        Whether to replace an existing file.
     progress
-        Called with the sets done and the number of sets.
+        Called with the number of sets done and in all.
     """
     out = Path(out)
     if out.suffix not in WRITERS:
@@ -127,7 +127,7 @@ WRITERS = {".parquet": _parquet, ".csv": _csv}
 def _pieces(
     estimator: SetEstimator, table: Any, folder: Path
 ) -> tuple[Iterator[tuple[Sets, Array]], int]:
-    """Parts of the sets with instances of their own, and where these stand in the table."""
+    """Return pieces of the sets with their rows in the table, and the number of sets."""
     if estimator.schema_ is None:
         whole = read(table, None).sets
         if whole.in_features != estimator.n_features_in_:
@@ -144,7 +144,7 @@ def _pieces(
 
     def parts() -> Iterator[tuple[Sets, Array]]:
         for a, b in pairwise(cuts):
-            # Mapped anew for every piece: what one has touched is given back before the next.
+            # Mapped anew for every piece, so that the memory of the last one is released.
             part = (Sets.load(folder) if mapped else whole)[int(a) : int(b)]
             rows = np.array(part.index)
             yield (
@@ -168,7 +168,7 @@ def _sentences(estimator: SetEstimator, table: Any) -> Any:
 
 
 def _cuts(offsets: Array) -> Array:
-    """Where to cut the sets so that a piece has few instances, but at least one set."""
+    """Return cuts such that a piece has few instances, but at least one set."""
     marks = np.arange(0, offsets[-1], INSTANCES)
     cuts = np.unique(np.searchsorted(offsets, marks, "right") - 1)
     return np.append(cuts, len(offsets) - 1)
@@ -199,5 +199,7 @@ def _columns(estimator: SetEstimator, sets: Sets, rows: Array) -> dict[str, Arra
         for k, name in enumerate(classes):
             columns[f"probability{name}"] = shares[owners, k].astype(np.float32)
     for k, name in enumerate(names):
+        if estimator.baseline_.any():
+            columns[f"baseline{name}"] = np.full(len(rows), estimator.baseline_[k], np.float32)
         columns[f"added_value{name}"] = values[:, k].astype(np.float32)
     return columns

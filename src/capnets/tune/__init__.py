@@ -1,8 +1,8 @@
-"""Looking for good settings with Optuna: network, sizes and recipe, by cross-validation.
+"""Search for good settings with Optuna: network, sizes and recipe, by cross-validation.
 
-A study lives in a database (SQLite beside the result unless told otherwise), so it can be stopped,
-killed, taken up again, and worked on by many processes or machines at once. Every trial is
-cross-validated on whole sets; the sets that the final run is measured on are never seen by any.
+A study is stored in a database (by default SQLite beside the result), so it can be interrupted and
+resumed, and several processes or machines can work on it. Every trial is cross-validated on whole
+sets; no trial sees the test sets of the final run.
 """
 
 from capnets.tune.search import tune

@@ -1,4 +1,4 @@
-"""All trials, the best first: `trials.jsonl` for programs, `trials.html` for people."""
+"""List of all trials, best first: `trials.jsonl` for programs, `trials.html` for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["write_page"]
 
 
 def write_page(study: optuna.Study, folder: Path) -> None:
-    """Write what the trials tried and what came of them, as lines and as a page."""
+    """Write the settings and losses of all trials, as lines and as a page."""
     from jinja2 import Environment
 
     complete = [t for t in study.get_trials(deepcopy=False) if t.value is not None]

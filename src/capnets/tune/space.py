@@ -1,4 +1,4 @@
-"""What is tried, and the settings of an estimator that a trial stands for."""
+"""Search space, and the settings that a trial stands for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RECIPE = ("learning_rate", "weight_decay", "epochs")
 
 @dataclass(frozen=True)
 class Space(Record):
-    """What is tried.
+    """Settings to try.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ class Space(Record):
         for name in CHOICES:
             if not getattr(self, name):
                 raise InputError(f"there is nothing to try: {name} is empty")
-        # Whatever the networks and recipes refuse is refused before a study is begun with it.
+        # Raise what networks and recipes refuse before a study begins.
         for model, hidden, layers, dropout in product(
             self.models, self.hidden, self.layers, self.dropout
         ):
             ModelSpec(model, hidden=hidden, layers=layers, dropout=dropout, inputs="standardize")
         for epochs in self.epochs:
             find_recipe("small", epochs=epochs)
-        for name in CHOICES:  # the same choices in another order are the same space
+        for name in CHOICES:  # the order of choices does not matter
             object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
 
     def _check_ranges(self) -> None:
@@ -67,7 +67,7 @@ class Space(Record):
                 )
 
     def suggest(self, trial: optuna.Trial) -> dict[str, Any]:
-        """What a trial tries."""
+        """Draw the settings of a trial."""
         return {
             "learning_rate": trial.suggest_float("learning_rate", *self.learning_rate, log=True),
             "weight_decay": trial.suggest_float("weight_decay", *self.weight_decay, log=True),
@@ -80,7 +80,7 @@ class Space(Record):
 
     @staticmethod
     def settings(tried: dict[str, Any]) -> dict[str, Any]:
-        """The settings of an estimator, for what a trial tried."""
+        """Return the options that a trial stands for."""
         recipe = find_recipe("small", **{name: tried[name] for name in _RECIPE})
         network = {name: value for name, value in tried.items() if name not in _RECIPE}
         return {**network, "recipe": recipe, "epochs": None}  # the recipe has the epochs

@@ -1,4 +1,4 @@
-"""The study in its database, and what it is about: trials of different questions never mix."""
+"""Study in a database, with a record of its question: trials of different questions never mix."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
 
 __all__ = ["About", "check_same", "complete", "digest", "open_study", "watching_storage"]
 
-#: A trial whose process has been silent for so many seconds is given to another one.
+#: Seconds without a heartbeat after which a trial is given to another process.
 HEARTBEAT = 30
-#: Where a study keeps what it is about.
+#: Attribute of a study that records its question.
 ABOUT = "about"
-#: Of these only digests are recorded.
+#: Parts of the question that are recorded as digests.
 DIGESTS = ("data", "folds")
-#: The longest value that a message repeats.
+#: Longest value that a message repeats.
 SHOWN = 60
 
 About = dict[str, Any]
 
 
 def digest(value: Any) -> str:
-    """A short name for a JSON value; the same one on every machine."""
+    """Return a short digest of a JSON value, the same on every machine."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def open_study(url: str, name: str, about: About) -> optuna.Study:
-    """Begin the study, or go on with it if it is about the same.
+    """Create the study, or open it if its question is the same.
 
     Parameters
     ----------
     url
-        Of its storage.
+        URL of its storage.
     name
-        In this storage.
+        Name in this storage.
     about
-        What it is about, as a JSON object.
+        The question, as a JSON object.
     """
     study = _load(url, name)
     with watching_storage(url):
@@ -62,7 +62,7 @@ def open_study(url: str, name: str, about: About) -> optuna.Study:
 
 
 def check_same(recorded: About, about: About, where: str, advice: str) -> None:
-    """Refuse to go on with a search that is about something else; say what differs."""
+    """Refuse to continue a search with another question; name the differences."""
     keys = [k for k in {**recorded, **about} if recorded.get(k) != about.get(k)]
     if not keys:
         return
@@ -81,7 +81,7 @@ def _difference(name: str, before: Any, now: Any) -> str:
 
 
 def complete(study: optuna.Study) -> int:
-    """How many trials are complete."""
+    """Return the number of complete trials."""
     import optuna
 
     return len(study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE]))
@@ -89,7 +89,7 @@ def complete(study: optuna.Study) -> int:
 
 @contextmanager
 def watching_storage(url: str) -> Iterator[None]:
-    """Say in one line that a database has stopped answering, or refuses something."""
+    """Turn errors of the database into one sentence."""
     import optuna
     import sqlalchemy
 
@@ -104,7 +104,7 @@ def _load(url: str, name: str) -> optuna.Study:
         import optuna
     except ModuleNotFoundError as error:
         raise InputError("tuning needs Optuna: pip install 'capnets[tune]'") from error
-    # A failed trial is told by its reason; Optuna would print a traceback.
+    # A failed trial is reported by its reason; Optuna would print a traceback.
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         with warnings.catch_warnings(), watching_storage(url):
@@ -138,5 +138,5 @@ def _without_password(url: str) -> str:
 
     try:
         return make_url(url).render_as_string(hide_password=True)
-    except (ArgumentError, ValueError):  # not a URL, so nobody knows where a password would be
+    except (ArgumentError, ValueError):  # not a URL, so a password cannot be located
         return "that was given"
