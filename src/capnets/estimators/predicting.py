@@ -47,9 +47,10 @@ def predict_table(
     One row per instance, set after set in the order in which they are read: `set`, `row` (in the
     table, from 0; if rows are documents, the number of the sentence), `sentence` if the table has a
     text column, `prediction` of its set, and `added_value`. Over a set added values sum to the
-    prediction minus the `baseline`, a column that only networks with a baseline have. For classes there is a `probability_…` of each, and added values sum to the logit of
-    the class in their name, `added_value_…` (of two classes, of the second). With several targets
-    every column has the name of one.
+    prediction minus the `baseline`, a column that only networks with a baseline have. For classes
+    there is a `probability_…` of each, and added values sum to the logit of the class in their
+    name, `added_value_…` (of two classes, of the second). With several targets every column has the
+    name of one.
 
     Parameters
     ----------
