@@ -72,15 +72,6 @@ def test_sorting_faults(case):
         kind(columns=columns, sort="a", **QUICK).fit(frame)
 
 
-def test_an_order_column_leaves_no_room_for_other_orders(case):
-    """What is trained in several orders is not what is predicted in one."""
-    kind, X, y = case
-    frame = frame_of(X, y).assign(place=0)
-    columns = Columns(set="set", target="y", order="place")
-    with pytest.raises(InputError, match="order of 'place' and in 4 orders at each step"):
-        kind(columns=columns, recipe={"orders": 4}, **QUICK).fit(frame)
-
-
 def test_priors(case, tmp_path):
     """They change what is learned, in every member, and are kept with the run."""
     kind, X, y = case

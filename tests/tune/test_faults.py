@@ -21,7 +21,7 @@ class TestFaults:
             ({"models": ()}, "models is empty"),
             ({"hidden": (8, 0)}, "hidden must be a whole number of at least 1"),
             ({"dropout": (1.0,)}, "dropout must be"),
-            ({"epochs": (0,)}, "epochs must be above 0"),
+            ({"epochs": (0,)}, "epochs must be a number above 0"),
             ({"learning_rate": (1e-2, 1e-3)}, "learning_rate is searched from a lowest"),
             ({"weight_decay": (0.0, 0.1)}, "weight_decay is searched from a lowest"),
         ],

@@ -250,7 +250,6 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
                 f"was fitted with {self.n_features_in_}"
             )
         self._check_names(given.sets.feature_names)
-        self.check_sizes(given.sets)
         return given
 
     def check_sizes(self, sets: Sets) -> None:
@@ -282,6 +281,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     def raw(self, X: Any) -> Array:
         """Return network outputs, sets x outputs: amounts, or logits."""
         sets = self.read(X).sets
+        self.check_sizes(sets)
         return mean_prediction(self.model_, sets, Orders.averaging(self.n_orders_))
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sets, Array, Array | None]:
@@ -317,6 +317,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         `baseline_`.
         """
         given = self.read(X)
+        self.check_sizes(given.sets)
         orders = Orders.averaging(self.n_orders_)
         values = given.by_row(mean_added_values(self.model_, given.sets, orders))
         return values[:, 0] if values.shape[1] == 1 else values

@@ -65,6 +65,7 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = [np.random.default_rng(k).random((k % 4 + 1, 3)) for k in range(40)]
     >>> y = [x[:, 0].sum() for x in X]
     >>> model = SetRegressor(members=1, epochs=5, random_state=0).fit(X, y)

@@ -43,6 +43,7 @@ def evaluate_run(folder: str | Path, X: Any, *, include_training: bool = False) 
     if given.sets.y is None:
         raise InputError(f"{X} has no labels to compare with")
     sets = _numbered(estimator, given)
+    estimator.check_sizes(sets)
     seen = are_seen(sets, estimator.training_keys_)
     if not include_training:
         if seen.all():
