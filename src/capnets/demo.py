@@ -124,7 +124,10 @@ def play(folder: str | Path, *, progress: Progress | None = None) -> Path:
     from capnets.pages.runtime import find_runtime
 
     folder = Path(folder)
-    runtime = find_runtime()  # before training, which takes longer
+    # What is missing is reported before training, which takes longer.
+    import capnets.export.onnx  # noqa: F401
+
+    runtime = find_runtime()
     runs = [_finished(folder / name) for name in NETWORKS]
     if not all(runs):
         runs = list(_train(folder, _task(0), epochs=None, seed=0, progress=progress))
