@@ -119,7 +119,7 @@ class TestStopped:
         wait_for(folder / "checkpoint.safetensors", command)
         command.send(signal.SIGINT)
         assert command.wait() == 130
-        assert "The same command with --resume goes on" in command.output
+        assert "The same command with --resume continues" in command.output
         assert "Traceback" not in command.output
         again = train(folder, "--epochs", 100_000)
         assert again.wait() == 2
