@@ -21,6 +21,7 @@ from capnets.cli import (
     models,
     page,
     predict,
+    serve,
     task,
     train,
     tune,
@@ -37,7 +38,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, models, task, data, train, predict, evaluate, explain, page, export, tune):
+for command in (
+    demo,
+    models,
+    task,
+    data,
+    train,
+    predict,
+    evaluate,
+    explain,
+    page,
+    export,
+    serve,
+    tune,
+):
     command.add_to(app)
 for extension in entry_points(group="capnets.commands"):
     extension.load()(app)

@@ -146,6 +146,24 @@ class Engine:
             scatter_padded(out, values, sets.offsets, chosen)
         return out[:, 0] if self.outputs == 1 else out
 
+    def infer(self, sets: Sets | Sequence[Any]) -> tuple[Array, Array]:
+        """Compute predictions and added values in one pass, in the given order.
+
+        Returns
+        -------
+        predictions
+            Sets x outputs.
+        values
+            Instances x outputs, in the order of `sets.index`.
+        """
+        sets = self._check(sets)
+        predictions = np.empty((len(sets), self.outputs), dtype=np.float32)
+        values = np.empty((len(sets.index), self.outputs), dtype=np.float32)
+        for chosen, prediction, added in self._answers("sets", sets):
+            predictions[chosen] = prediction
+            scatter_padded(values, added, sets.offsets, chosen)
+        return predictions, values
+
     def check_shape(self, shape: tuple[int, ...]) -> None:
         """Refuse instances of a shape that the network does not read."""
         check_shape(shape, self.feature_shape, smallest=self.smallest)

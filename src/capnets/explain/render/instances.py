@@ -140,7 +140,7 @@ def instances_of(sets: Sets) -> Instances | None:
     rows = np.asarray(sets.instances[sets.index])
     if rows.ndim == 4 and rows.shape[1] == 1:
         return Images(rows[:, 0], float(rows.max(initial=1.0)))
-    rows = rows.reshape(len(rows), -1)
+    rows = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
     columns = sets.feature_names or tuple(f"feature {i}" for i in range(rows.shape[1]))
     return Features(rows, tuple(columns))
 
