@@ -294,7 +294,7 @@ def make(kind: type[SetModel]) -> SetModel:
 BROKEN = [
     (TakesLastPaddedStep, checks.batch_mates_do_not_matter, "changes beside larger sets"),
     (SumsPadding, checks.padding_does_not_matter, "the padding changes the prediction"),
-    (SumsPadding, checks.padding_has_no_gradient, "in the padding"),
+    (SumsPadding, checks.padding_has_no_gradient, "padding changes the gradient"),
     (ValuesBehindTheEnd, checks.padding_does_not_matter, "changes the added values"),
     (MeanWhenMasked, checks.full_mask_is_no_mask, "a mask without padding changes"),
     (LooksAhead, checks.later_instances_do_not_matter, "depend on instances that come later"),
