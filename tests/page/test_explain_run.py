@@ -14,6 +14,8 @@ from capnets.explain.render.instances import Features, Images, Texts
 from capnets.explain.render.records import records
 from capnets.ingest import Columns
 from capnets.pages import explain_run
+from capnets.pages.explain_run import choose_sets
+from capnets.sets import Sets
 from capnets.tasks import parse_task
 from capnets.tasks.sentiment import ReviewSpec, make_reviews
 from capnets.training.recipe import recipe
@@ -204,3 +206,34 @@ def test_command_as_json(task_run, baskets):
     run, file, _ = baskets
     done = CliRunner().invoke(app, ["explain", str(run), str(file), "--sets", "1", "--json"])
     assert set(json.loads(done.output)[0]["instances"][0]) >= {"name", "added_value"}
+
+
+@pytest.mark.parametrize(
+    ("ids", "asked", "found"),
+    [
+        (None, "2, 0", [2, 0]),
+        (["anna", "bert", "carl"], "carl,anna", [2, 0]),
+        (["anna", "bert", "carl"], "1", [1]),
+        ([1, 2, 3], "3", [2]),
+        ([1, 2, 3], None, [0]),
+    ],
+)
+def test_sets_are_chosen_by_name(ids, asked, found):
+    sets = Sets.from_arrays([[[0.0]], [[1.0]], [[2.0]]], ids=None if ids is None else np.array(ids))
+    chosen = choose_sets(sets, asked)
+    assert chosen.instances[chosen.index].ravel().tolist() == found
+
+
+@pytest.mark.parametrize(
+    ("ids", "asked", "message"),
+    [
+        (None, "3", "there is no set 3: the sets are 0 to 2"),
+        (None, "anna", "have no names"),
+        (["anna", "bert", "carl"], "ana", "did you mean 'anna'"),
+        ([1, 2, 3], "0", "unknown set '0'"),
+    ],
+)
+def test_sets_that_do_not_exist(ids, asked, message):
+    sets = Sets.from_arrays([[[0.0]], [[1.0]], [[2.0]]], ids=None if ids is None else np.array(ids))
+    with pytest.raises(InputError, match=message):
+        choose_sets(sets, asked)

@@ -176,9 +176,9 @@ def _greedy(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
     picked: list[list[int]] = [[] for _ in range(len(sets))]
     now = np.full(len(sets), value.baseline)
     going = list(range(len(sets)))
-    while asked := [(s, i) for s in going for i in limits.affordable(sets, s, picked[s])]:
-        owners, added = (np.array(column) for column in zip(*asked, strict=True))
-        gains = _predict(value, [[*picked[s], i] for s, i in asked], owners) - now[owners]
+    while candidates := [(s, i) for s in going for i in limits.affordable(sets, s, picked[s])]:
+        owners, added = (np.array(column) for column in zip(*candidates, strict=True))
+        gains = _predict(value, [[*picked[s], i] for s, i in candidates], owners) - now[owners]
         scores = _weighted(gains, weights[sets.offsets[owners] + added])
         going = []
         for s in np.unique(owners):
@@ -204,7 +204,7 @@ def _lazy(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
     )  # number of picked instances for which the gain was computed
     going = set(range(len(sets)))
     while going:
-        asked = []
+        candidates = []
         bounds = _weighted(gains, weights)
         for s in sorted(going):
             start = int(sets.offsets[s])
@@ -212,20 +212,20 @@ def _lazy(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
             new = [(s, i) for i in free if known[start + i] < 0]
             top = max(free, key=lambda i: bounds[start + i], default=None)
             if new:
-                asked += new
+                candidates += new
             elif top is None or gains[start + top] <= 0:
                 going.discard(s)
             elif known[start + top] == len(picked[s]):
                 picked[s].append(top)
                 now[s] += gains[start + top]
             else:
-                asked.append((s, top))
-        if asked:
-            owners = np.array([s for s, _ in asked])
-            values = _predict(value, [[*picked[s], i] for s, i in asked], owners) - now[owners]
-            places = sets.offsets[owners] + np.array([i for _, i in asked])
+                candidates.append((s, top))
+        if candidates:
+            owners = np.array([s for s, _ in candidates])
+            values = _predict(value, [[*picked[s], i] for s, i in candidates], owners) - now[owners]
+            places = sets.offsets[owners] + np.array([i for _, i in candidates])
             gains[places] = values
-            known[places] = [len(picked[s]) for s, _ in asked]
+            known[places] = [len(picked[s]) for s, _ in candidates]
     return picked
 
 
