@@ -1,4 +1,4 @@
-"""What tests may need from outside, and what happens when it is not there.
+"""Fixtures for external resources, and the behaviour if they are missing.
 
 A test marked ``data`` needs the data files (``CAPNETS_DATA``), one marked ``browser`` needs
 Chromium. Without them it is skipped, unless ``CAPNETS_REQUIRE_DATA`` is set: then a skip of such a

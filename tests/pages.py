@@ -1,4 +1,4 @@
-"""Pages of the documentation whose code is run as it stands there."""
+"""Run the code blocks of documentation pages."""
 
 import re
 from pathlib import Path

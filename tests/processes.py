@@ -1,4 +1,4 @@
-"""Processes of their own that start at once: a server that has imported torch forks them.
+"""Start processes quickly: a server that has imported torch forks them.
 
 They are real processes: they can be killed, limited and interrupted. A command of the command line
 begins in a tenth of a second instead of five.
@@ -81,7 +81,7 @@ class Command:
 
     @property
     def output(self) -> str:
-        """What it has printed so far."""
+        """Return the output so far."""
         return self.log.read_text() if self.log.exists() else ""
 
 

@@ -1,4 +1,4 @@
-"""The type checker that the tests lay over the package: shapes, and nothing else.
+"""Check annotated tensor shapes of the package during tests.
 
 Every function that states shapes (jaxtyping) is checked by beartype at each call. The others are
 left alone: tests hand them wrong input on purpose, to read the error that a user would get.

@@ -1,4 +1,4 @@
-"""A training that one process or several do together, in processes of its own."""
+"""Train with one process or several, started from a separate process."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ SETTINGS = {"epochs": 3, "batch_size": 50, "learning_rate": 0.01, "replay": 2}
 
 
 def train(processes: int, path: Path, *, priors: bool = False) -> list[dict]:
-    """What every process has in the end: its history, and the weights of its network."""
+    """Train and return the history and the weights of every process."""
     process = SERVER.Process(target=_launch, args=(processes, str(path), priors))
     process.start()
     process.join(300)
@@ -34,7 +34,7 @@ def _launch(processes: int, path: str, priors: bool) -> None:
 
     torch.set_num_threads(1)
     strategy = "ddp_fork" if processes > 1 else "auto"
-    # Double precision: Adam makes much of rounding errors where a gradient is almost 0.
+    # Double precision: Adam amplifies rounding errors of gradients close to 0.
     fabric = Fabric(accelerator="cpu", devices=processes, strategy=strategy, precision="64-true")
     fabric.launch(_one, path, priors)
 

@@ -1,4 +1,4 @@
-"""A network that trains in a moment, and its bits."""
+"""A network that trains within a moment, and a digest of its weights."""
 
 from capnets.models import build
 from capnets.models.base import SetModel

@@ -1,4 +1,4 @@
-"""Networks to stream, and what they should say."""
+"""Networks to stream, and their expected values."""
 
 import numpy as np
 import torch

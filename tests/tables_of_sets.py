@@ -1,4 +1,4 @@
-"""Sets to test with: drawn by hypothesis, or three that have everything."""
+"""Example sets: drawn by hypothesis, or a fixed three with every field."""
 
 import numpy as np
 import torch

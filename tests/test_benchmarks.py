@@ -1,4 +1,4 @@
-"""Benchmarks: goals are told from records, and a peer that is not there is no reason to stop."""
+"""Benchmarks: goals are computed from records, and missing peers are skipped."""
 
 import json
 import subprocess

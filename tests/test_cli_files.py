@@ -1,4 +1,4 @@
-"""Commands on a file of one's own, as a user types them."""
+"""Commands on a user's file."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What the documents say about the project is so."""
+"""Statements, links and calls in the documentation are correct."""
 
 import re
 import tomllib

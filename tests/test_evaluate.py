@@ -1,4 +1,4 @@
-"""Using a network: every set as if it were alone, whatever its size and its place."""
+"""Predictions of a set do not depend on the other sets of a batch."""
 
 from dataclasses import replace
 

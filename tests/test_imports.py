@@ -1,4 +1,4 @@
-"""The front door of the package: complete, typed, and quick to open."""
+"""The public interface is complete, typed and fast to import."""
 
 import ast
 import subprocess
@@ -15,7 +15,7 @@ HEAVY = ["torch", "sklearn", "pandas", "pyarrow", "matplotlib", "lightning_fabri
 
 
 def heavy_modules_after(code: str) -> str:
-    """What a fresh interpreter has loaded of the heavy libraries after running the code."""
+    """Return the heavy libraries that a fresh interpreter has loaded after running the code."""
     ask = f"{code}\nimport sys\nprint([m for m in {HEAVY} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[-1]

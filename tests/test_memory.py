@@ -1,4 +1,4 @@
-"""Memory that training frees stays with the process that trains."""
+"""Memory freed during training stays with the process."""
 
 import platform
 import subprocess

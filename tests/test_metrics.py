@@ -1,4 +1,4 @@
-"""Measures against scikit-learn's."""
+"""Metrics agree with scikit-learn's."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_all_by_name():
 
 
 def test_all_of_them_follow_the_unit():
-    """What is measured in grams is measured in kilograms."""
+    """Metrics scale with the unit of the labels."""
     grams, kilograms = metrics.regression(1000 * Y, 1000 * P), metrics.regression(Y, P)
     powers = {"mse": 2, "rmse": 1, "mae": 1, "r2": 0}
     for name, power in powers.items():

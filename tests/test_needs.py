@@ -1,4 +1,4 @@
-"""A test that needs data or a browser is skipped without it, or fails if it may not be."""
+"""Tests that need data or a browser are skipped without it, or fail if it is required."""
 
 import os
 import shutil

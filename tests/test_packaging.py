@@ -1,4 +1,4 @@
-"""Requirements and pins agree with each other and with what is being tested."""
+"""Requirements and pins agree with each other and with the installed versions."""
 
 import re
 import tomllib

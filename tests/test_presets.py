@@ -1,4 +1,4 @@
-"""Ensembles and what is chosen by the amount of data."""
+"""Ensembles, and presets by the amount of data."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Run folders: what they keep, and what they say when something is wrong with them."""
+"""Run folders: contents and error messages."""
 
 import json
 from dataclasses import replace
@@ -105,7 +105,7 @@ class TestCreate:
         assert not Run.create(tmp_path / "r", CONFIG, resume=True).finished
 
     def test_not_begun(self, tmp_path):
-        """Where nothing was trained there is nothing to lose."""
+        """A run without a finished epoch may be overwritten."""
         Run.create(tmp_path / "r", CONFIG)
         other = Run.create(tmp_path / "r", replace(CONFIG, seed=8))
         assert Run(tmp_path / "r").config.seed == other.config.seed == 8
@@ -307,7 +307,7 @@ class TestDigests:
 
     @pytest.mark.parametrize("name", FINISHED)
     def test_one_flipped_bit(self, run, name):
-        """Wherever it is: a sentence, before anything is used."""
+        """Damage in any file raises an error before anything is used."""
         path = run.folder / name
         data = path.read_bytes()
         rng = np.random.default_rng(0)

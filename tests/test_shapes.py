@@ -1,4 +1,4 @@
-"""Shapes in annotations are really being checked while tests run; other types are not."""
+"""Annotated shapes are checked while tests run; other types are not."""
 
 import jaxtyping
 import pytest

@@ -1,4 +1,4 @@
-"""The long attack, run by `make attack`: a table of outcomes; exits with 1 if any is forbidden."""
+"""Run the long attack (`make attack`): print the outcomes; exit with 1 if any is forbidden."""
 
 import argparse
 import sys

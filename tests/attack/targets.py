@@ -1,4 +1,4 @@
-"""Files to damage, each with the reader under attack and a second opinion on what it returns."""
+"""Define the files to damage, the readers under attack, and independent checks of their results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

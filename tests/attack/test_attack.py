@@ -1,4 +1,4 @@
-"""Damaged files are refused in a sentence or read as what they say: a short attack, fixed seed.
+"""Damaged files raise an error or are read correctly: a short attack with a fixed seed.
 
 `make attack` runs the long one.
 """

@@ -1,4 +1,4 @@
-"""Every command in a process of its own: what people read, and what programs read."""
+"""Run every command in its own process; check output for people and for programs."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What commands say when they cannot do what they are asked for."""
+"""Error messages of commands."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""train, evaluate, explain, one after the other; images and documents."""
+"""Train, evaluate and explain in sequence, on images and documents."""
 
 import html
 import json

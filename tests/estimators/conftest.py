@@ -1,4 +1,4 @@
-"""Both estimators, each with sets and labels of its own."""
+"""Both estimators, with sets and labels for each."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What scikit-learn's own checks would ask if they knew ragged input, for both classes."""
+"""The contract of scikit-learn's estimator checks, for ragged input."""
 
 import inspect
 import pickle

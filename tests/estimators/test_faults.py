@@ -1,4 +1,4 @@
-"""What an estimator says when it cannot do what it is asked for."""
+"""Error messages of estimators."""
 
 from types import SimpleNamespace
 
@@ -31,7 +31,7 @@ from ragged import QUICK, amounts, classes, frame_of, ragged
         (lambda X, y: ("nothing.parquet", None), "nothing.parquet: there is no such file"),
         (
             lambda X, y: (pa.array([1.0]), y),
-            "X is a pyarrow DoubleArray that is no table; give a Table",
+            "X is a pyarrow DoubleArray that is not a table; give a Table",
         ),
         (
             lambda X, y: (SimpleNamespace(columns=[], dtypes=[]), y),

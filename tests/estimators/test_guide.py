@@ -1,4 +1,4 @@
-"""The guide's code runs as it stands there, and gives what it says."""
+"""The code of the estimators guide runs and gives the documented results."""
 
 import numpy as np
 import pytest

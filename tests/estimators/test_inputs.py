@@ -1,4 +1,4 @@
-"""Lists, sets and tables are the same thing to an estimator."""
+"""Lists, sets and tables are equivalent inputs of an estimator."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Amounts, classes and several labels at once: what added values mean for each."""
+"""Added values for amounts, classes and several labels."""
 
 import numpy as np
 import pandas as pd

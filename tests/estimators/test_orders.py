@@ -1,4 +1,4 @@
-"""In which order instances are read, and what is known about added values beforehand."""
+"""Instance orders and priors of estimators."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_order_column_is_respected(case):
 
 @pytest.mark.parametrize("sort", ["worth", "b", 1])
 def test_sorted_instances(case, sort, tmp_path):
-    """However X lists the instances, the prediction is the same to the bit of a score."""
+    """Predictions do not depend on the order of the instances in X, up to rounding."""
     kind, X, y = case
     frame = frame_of(X, y)
     estimator = kind(columns=Columns(set="set", target="y"), sort=sort, **QUICK).fit(frame)

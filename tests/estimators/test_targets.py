@@ -1,4 +1,4 @@
-"""How the target of a file is read, and what is said about it."""
+"""Target columns of files: detection and messages."""
 
 import numpy as np
 import pandas as pd

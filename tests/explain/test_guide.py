@@ -1,4 +1,4 @@
-"""The guide's code runs as it stands there, and gives what its comments say."""
+"""The code of the explanations guide runs and gives the documented results."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""ONNX Runtime gives the answers of torch, and refuses what torch would refuse."""
+"""ONNX Runtime gives the results of torch and rejects the same inputs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What `export` writes, and what it refuses to write."""
+"""Contents of export folders, and refused exports."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Graphs compute what their networks compute, at every size, whatever stands in the padding."""
+"""Graphs give the results of their networks at every size, with any padding."""
 
 import numpy as np
 import onnx
@@ -252,7 +252,7 @@ def test_predictions_cost_no_more_than_they_must():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_networks_of_other_types(dtype):
-    """Graphs have 32 bits, whatever a network has."""
+    """Graphs are float32, whatever the precision of the network."""
     model = small().to(dtype)
     x, mask = draw(3, 5, 6)
     assert_same(small().to(dtype).float(), sessions(model), x, mask)

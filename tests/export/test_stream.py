@@ -1,4 +1,4 @@
-"""A stream is its set, however it is cut; wrong input changes nothing."""
+"""A stream gives the values of its set, in any chunks; invalid input changes nothing."""
 
 import itertools
 
@@ -76,7 +76,7 @@ def test_tensors_may_have_derivatives():
 
 @pytest.mark.parametrize("name", ["c-deepset", "c-potential"])
 def test_long_streams_keep_their_digits(name):
-    """What an instance adds after millions of others is known as well as after a few."""
+    """Added values after millions of instances are as precise as after a few."""
     model, exact = network(name, seed=3), network(name, seed=3).double()
     stream, count = Stream(model), 2**25
     stream.push(X)

@@ -1,4 +1,4 @@
-"""States are saved, restored, moved, and refused where they do not belong."""
+"""Stream states are saved, restored, moved, and rejected by other networks."""
 
 import json
 

@@ -38,7 +38,7 @@ def in_threads(work, count=4):
 
 
 def test_threads_push_one_after_another(impatient):
-    """What a stream remembers and what it gave out are of the same instances."""
+    """The state of a stream and its returned values belong to the same instances."""
     engine = Engine(network("c-deepset"))  # which counts instances
     stream, given = Stream(engine), []
 

@@ -1,4 +1,4 @@
-"""Many streams are as many sets."""
+"""Many streams give the values of as many sets."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Files that are either there or not, whatever happens while they are written."""
+"""File writes are atomic under errors and kills."""
 
 import errno
 import json
@@ -112,7 +112,7 @@ with writing(sys.argv[1]) as path:
         assert names(old.parent) == ["a.json"]
 
     def test_unwritable_folder(self, old):
-        """Nobody may write there: root first becomes nobody."""
+        """The folder is not writable (root first switches to the user nobody)."""
         code = """
 import os, sys
 from capnets.files import write_text

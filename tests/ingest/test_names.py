@@ -1,4 +1,4 @@
-"""Categories, classes, sets and groups are called as the table calls them, in every format."""
+"""Categories, classes, sets and groups keep the names of the table, in every format."""
 
 import numpy as np
 import pandas as pd

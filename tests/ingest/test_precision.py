@@ -1,4 +1,4 @@
-"""Numbers keep their digits, however large they are or far from zero."""
+"""Numbers keep their precision, however large or far from zero."""
 
 import numpy as np
 import pandas as pd

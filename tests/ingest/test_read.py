@@ -1,4 +1,4 @@
-"""From tables to sets: which rows, which columns, in which order."""
+"""Read tables into sets: rows, columns and order."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Settings that cannot be meant are refused in one sentence."""
+"""Invalid settings raise an error of one sentence."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Training on a file: what is held, what is recorded, what a changed file means."""
+"""Train on a file: held-out sets, recorded settings, changed files."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Networks that sort instances before they read them."""
+"""Networks that sort instances before reading them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A capacity network small enough to be followed by hand: it computes a Unique Sum exactly.
+"""A capacity network small enough to verify by hand: it computes a Unique Sum exactly.
 
 Instances are a three, (1, 0), or a five, (0, 1). The state has four numbers:
     s3, s5   1 once a three, a five was seen

@@ -1,4 +1,4 @@
-"""Attention blocks: who is seen, and in which order, is what their names promise."""
+"""Attention blocks: masks and order."""
 
 import pytest
 import torch

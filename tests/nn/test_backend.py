@@ -127,7 +127,7 @@ def test_nan_stays_nan(cell):
 
 class TestTwice:
     def test_backward(self):
-        """What was kept is gone after the first time; the second one computes it again."""
+        """The first backward pass frees the stored activations; the second recomputes them."""
         x, parts = instances(3, 4).requires_grad_(), modules()
         y = encode_scan_decode(x, *parts)
         once, again = (derivatives(y, y.detach(), [x], retain_graph=True) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Cells read causally, can be interrupted anywhere, and remember one vector per set."""
+"""Cells are causal, resumable at any instance, and carry one state vector per set."""
 
 import pytest
 import torch
@@ -147,7 +147,7 @@ def test_a_batch_without_sets(kind, dtype):
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # of torch, by itself
 class TestTransforms:
-    """What `torch.func` and derivatives taken forward give is what ordinary derivatives give."""
+    """`torch.func` and forward-mode derivatives agree with ordinary derivatives."""
 
     @pytest.fixture(autouse=True, params=[torch.float32, torch.float64], ids=str)
     def give(self, request, cell):

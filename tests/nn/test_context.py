@@ -1,4 +1,4 @@
-"""Cells that read what came before as a set: causal, order-free, equal to their equations."""
+"""Context cells are causal, independent of order, and equal to their equations."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Encoders and decoders: their shapes, and what they say of themselves."""
+"""Encoders and decoders: shapes and declared features."""
 
 import pytest
 import torch

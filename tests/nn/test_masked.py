@@ -1,4 +1,4 @@
-"""What knows about padding: compared with loops over sets that have none."""
+"""Operations on padded batches agree with loops over sets without padding."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Monotone layers: they grow where their input grows, bend either way, and begin alive."""
+"""Monotone layers are monotone, can bend either way, and start with gradients."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""From a run to a page: tasks, tables of one's own, text; and the command that does it."""
+"""Pages of runs on tasks, tables and text, and the command that writes them."""
 
 import json
 

@@ -72,7 +72,7 @@ def shops(tmp_path_factory):
 
 
 class Screen:
-    """What a person sees and does on the page."""
+    """The page as a user operates it."""
 
     def __init__(self, page, text: str, folder: Path) -> None:
         self.page = page

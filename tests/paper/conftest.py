@@ -1,4 +1,4 @@
-"""What the tests of the runner compare with."""
+"""Fixtures of the scheduler tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A small sweep in a process of its own, to be killed by tests: sweep.py FOLDER JOBS."""
+"""Run a small sweep in its own process, to be killed by tests: sweep.py FOLDER JOBS."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""reproduce and report, as programs read them."""
+"""`capnets reproduce` and `capnets report` with JSON output."""
 
 import io
 import json
@@ -28,7 +28,7 @@ def read(*arguments):
 
 
 class TestReproduce:
-    """What programs read of the commands on the paper."""
+    """JSON output of the commands on the paper."""
 
     def test_tables(self, say):
         found = say("reproduce", "--json").json
@@ -53,7 +53,7 @@ class TestReproduce:
         assert say("reproduce", "table1,table6,", *ended, *common).json == found
 
     def test_recipes_are_apart(self, say, tmp_path):
-        """What one recipe made is neither done nor shown for another."""
+        """Records of one recipe are not used for another."""
         results = tmp_path / "r"
         small = ["main", "--scale", "smoke", "--models", "deepset", "--tasks", "US", "-o", results]
         assert read("reproduce", *small, "--recipe", "fast", "--json")[0]["done"] == 1
@@ -135,7 +135,7 @@ class TestReproduce:
 
 
 class TestWatching:
-    """What is seen on a terminal."""
+    """Terminal output."""
 
     def test_a_low_terminal_cuts_off_what_is_done(self):
         plan = make_plan(["all"], scale="smoke")

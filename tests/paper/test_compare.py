@@ -1,4 +1,4 @@
-"""What was found beside what was printed, and the claims that follow."""
+"""Comparison with the published numbers, and the resulting claims."""
 
 from dataclasses import replace
 
@@ -171,7 +171,7 @@ def test_documents_are_of_every_scale_and_begin_none():
 
 
 def test_one_seed_is_any_seed():
-    """What is shown with one seed is found whichever was run, also beside runs of others."""
+    """Entries that need one seed use any seed that was run, also among runs of other entries."""
     scale = replace(find_scale("small"), seeds=(1,))
     jobs = [c for e in TABLES["hyper-parameters"].entries(scale) for c in e.jobs][:2]
     metrics = {"shared": {"mse": 1.0}, "valid_mse": 1.0}
@@ -306,7 +306,7 @@ def test_one_unlucky_run_moves_a_mean_and_not_a_median():
 
 
 def test_the_best_is_measured_among_our_own_networks():
-    """That all of ours are below the paper's numbers says nothing about capacity networks."""
+    """Errors below the paper's do not count as evidence for capacity networks."""
     jobs = [FULL.job(model, "US") for model in ("c-gru", "gru")]
     records = with_errors(jobs, (0.02, 0.01))
     assert claims(records)["best"].ours == Count(0, 1)

@@ -1,4 +1,4 @@
-"""Every inconsistency that we list is there: shown by calculation from the printed numbers."""
+"""Every listed inconsistency follows from the printed numbers by calculation."""
 
 from math import sqrt
 from statistics import pstdev, stdev

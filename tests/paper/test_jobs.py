@@ -1,4 +1,4 @@
-"""What one run is: JSON, keys, errors."""
+"""Jobs: JSON, keys, errors."""
 
 import json
 import subprocess

@@ -20,7 +20,7 @@ def exact(cell):
 
 @pytest.mark.parametrize("cell", STATISTICS)
 def test_statistics_of_the_paper(cell):
-    """What 100,000 drawn sets say must be within four standard errors of what is exact."""
+    """Statistics of 100,000 drawn sets are within four standard errors of the exact ones."""
     printed, labels, sets = STATISTICS[cell], exact(cell), 100_000
     fourth = ((labels.values - labels.mean) ** 4) @ labels.probabilities
     errors = {

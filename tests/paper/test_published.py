@@ -1,4 +1,4 @@
-"""The printed numbers: complete, spot-checked, and consistent except where we say they are not."""
+"""Published numbers are complete, spot-checked, and consistent except where documented."""
 
 from itertools import product
 from math import isclose, sqrt

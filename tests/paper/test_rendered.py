@@ -1,4 +1,4 @@
-"""The table of claims in the documentation is that of the records."""
+"""The table of claims in the documentation matches the records."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The report on the paper: all of it at the smallest scale, made by the commands, looked at."""
+"""The whole report at the smallest scale, made by the commands."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the report says in each format, from records that are made up."""
+"""Content of the report in each format, from synthetic records."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Results folders: what is appended is read back, whatever happened in between."""
+"""Results folders: appended records are read back after any interruption."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The runner: every run once, whatever is killed, with the same records in the end."""
+"""The scheduler runs every job once and gives the same records after kills."""
 
 import os
 import signal
@@ -157,7 +157,7 @@ def test_what_is_wrong_with_one_run_leaves_the_others_alone(here, tmp_path):
 
 
 def test_missing_data_is_looked_for_once(here, tmp_path, monkeypatch):
-    """What does not need it is done all the same."""
+    """Jobs that do not need the missing data still run."""
     import pooch
 
     def unreachable(*args, **kwargs):
@@ -314,7 +314,7 @@ def test_idle_workers_end_when_told(tmp_path):
 
 
 class TestTimeLeft:
-    """How long the rest will take."""
+    """Estimates of the remaining time."""
 
     RIDGE = find_scale("small").job("ridge", "Sent")
     JOB = find_scale("small").job("gru", "Sent")

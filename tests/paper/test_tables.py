@@ -1,4 +1,4 @@
-"""Which runs stand behind which printed number."""
+"""Map printed numbers to their runs."""
 
 from collections import Counter
 from dataclasses import replace

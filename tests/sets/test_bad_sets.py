@@ -1,4 +1,4 @@
-"""Sets: what is refused, and in which words."""
+"""Invalid sets and their error messages."""
 
 import numpy as np
 import pytest

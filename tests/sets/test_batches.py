@@ -1,4 +1,4 @@
-"""Batches: every set once, padded no further than needed, masked only where something is padded."""
+"""Batches contain every set once, with minimal padding and masks only if needed."""
 
 from itertools import chain
 

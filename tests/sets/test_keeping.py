@@ -1,4 +1,4 @@
-"""Sets: written to files, mapped into memory, read again."""
+"""Save, memory-map and load sets."""
 
 import json
 

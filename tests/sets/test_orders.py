@@ -1,4 +1,4 @@
-"""Sets: instances in random orders."""
+"""Random instance orders of sets."""
 
 from collections import Counter
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Sets: ragged data in a shared table, whatever is done with it."""
+"""Operations on ragged sets over a shared table preserve their content."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Embeddings of scikit-learn's digits: small enough to compute anew in every test run."""
+"""Embeddings of scikit-learn's digits, small enough to compute in every test run."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Data files: found in order, verified always, never half-used."""
+"""Data files are found in order, always verified, and never used partially."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Set functions against the same functions written once more, one set at a time."""
+"""Set functions agree with simple implementations, one set at a time."""
 
 from collections import Counter
 from itertools import combinations, pairwise, permutations

@@ -1,4 +1,4 @@
-"""A new set function needs its value and its added values, nothing else."""
+"""A new set function only needs its value and its added values."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""AdamW for all parameters at once makes the steps of torch's."""
+"""AdamW over one vector makes the steps of torch's AdamW."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Checkpoints: going on with the same bits, and refusing what is damaged or of another training."""
+"""Checkpoints resume bit by bit; damaged or unrelated ones raise an error."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ HOW = Recipe(epochs=4, batch_size=50, patience=10)
 
 
 class Stop(Exception):  # noqa: N818
-    """What ends a training early."""
+    """Raised to end a training early."""
 
 
 def network(**settings):

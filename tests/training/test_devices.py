@@ -1,4 +1,4 @@
-"""Two processes that share every batch do what one does."""
+"""Two processes that share every batch give the results of one."""
 
 import pytest
 import torch

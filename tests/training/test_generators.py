@@ -1,4 +1,4 @@
-"""Same seed, same bits: whatever threads and processes do at the same time."""
+"""The same seed gives the same bits, whatever other threads and processes do."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Where training begins: the size of the signal, the mean label, the scale of features."""
+"""Initialization: scale of the signal, mean label, scale of features."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def normal_sets(sets=200, features=64) -> Sets:
 
 
 def signal(model, x) -> list[float]:
-    """How much of the difference between instances is left behind every layer.
+    """Share of the difference between instances that remains after each layer.
 
     Biases make activations large without carrying anything: what counts is the deviation over
     instances.

@@ -1,4 +1,4 @@
-"""Runs that are killed, stopped or run into a wall, in processes of their own."""
+"""Runs that are killed, stopped or run out of disk space, in separate processes."""
 
 import json
 import os

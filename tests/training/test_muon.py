@@ -1,4 +1,4 @@
-"""Muon against code written from its equations, one map after another."""
+"""Muon agrees with a simple implementation of its equations."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""In which orders instances are read in training."""
+"""Instance orders in training."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Knowledge about added values: what it lowers, how it is recorded, one of a user's own."""
+"""Priors: effect, recording, and custom priors."""
 
 import json
 from dataclasses import dataclass, replace

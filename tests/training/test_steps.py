@@ -1,4 +1,4 @@
-"""What a step does: clipping, weights of sets, units of computation."""
+"""Training steps: clipping, set weights, units."""
 
 from dataclasses import replace
 

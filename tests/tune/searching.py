@@ -1,4 +1,4 @@
-"""What the tests of searches share: small sets, small spaces, and what a search leaves."""
+"""Small sets and search spaces, shared by the tests of `capnets.tune`."""
 
 import json
 

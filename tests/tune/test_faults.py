@@ -1,4 +1,4 @@
-"""What cannot be searched for, and trials that fail."""
+"""Invalid searches and failing trials."""
 
 import numpy as np
 import optuna

@@ -1,4 +1,4 @@
-"""Trials: how folds are cut, and that they are trained like the final run."""
+"""Trials: folds are split correctly and trained like the final run."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Searches: the best is trained, and what was stopped goes on."""
+"""Searches train the best trial and resume after interruptions."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a study is about: one search, wherever it is called from."""
+"""A study belongs to one search, wherever it is called from."""
 
 import optuna
 import pytest

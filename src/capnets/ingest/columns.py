@@ -125,8 +125,8 @@ class Feature(Record):
     fill
         Value that replaces a missing number; None if missing numbers raise an error.
     offset
-        Number that is subtracted in float64. It differs from 0 only if float32 cannot tell the
-        values of the column apart, as for times in seconds or projected coordinates.
+        Number that is subtracted in float64. It differs from 0 only if float32 cannot distinguish
+        the values of the column, such as times in seconds or projected coordinates.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Feature(Record):
 
 @dataclass(frozen=True)
 class Schema(Record):
-    """How tables are read for one network.
+    """The encoding of tables for one network.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class Schema(Record):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Read what `to_dict` gave."""
+        """Read the output of `to_dict`."""
         features = tuple(Feature.from_dict(f) for f in values["features"])
         columns = Columns.from_dict(values["columns"])
         return super().from_dict(values | {"columns": columns, "features": features})

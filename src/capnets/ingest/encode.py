@@ -88,7 +88,7 @@ class Encoder:
         """Return rows x features, NaN for missing numbers; `row` is the number of the first row."""
         out = np.zeros((len(batch), self.width), dtype=np.float32)
         place = 0
-        with np.errstate(over="ignore"):  # beyond float32 becomes infinite, and is refused
+        with np.errstate(over="ignore"):  # values beyond float32 become infinite and are refused
             for feature in self.schema.features:
                 column = batch.column(feature.name)
                 if feature.categories is None:
@@ -101,7 +101,7 @@ class Encoder:
 
     def _categories(self, feature: Feature, column: Any, out: Array, row: int) -> None:
         assert feature.categories is not None
-        # As written, else by meaning: a column may be numbers in one file and text in another.
+        # Match the text, else the value: a column may be numbers in one file and text in another.
         written = {c: k for k, c in enumerate(feature.categories)}
         places = {_category(c): k for c, k in written.items()} | written
         values, codes = text_column(column)
@@ -136,7 +136,7 @@ class Encoder:
         if np.isinf(block[r, c]):
             raise InputError(
                 f"{where}: the value {batch.column(name)[r].as_py()} is infinite "
-                "(or too large for 32 bits); correct or drop it"
+                "(or too large for float32); correct or drop it"
             )
         raise InputError(f"{where}: no value. Fill or drop it, or use an imputation. {RULE}")
 
@@ -196,7 +196,7 @@ def as_text(value: Any) -> str:
 
 
 def as_meant(value: Any) -> Any:
-    """Return text as the number that is written so, if any: 1 is a number, 0001 a name."""
+    """Return the number that has this canonical spelling, if any: 1 is a number, 0001 a name."""
     for kind in (int, float) if isinstance(value, str) else ():
         try:
             number = kind(value)

@@ -1,8 +1,7 @@
-"""Detect features that give away the label.
+"""Detect features that leak the label.
 
-A label column that stays among the features makes every score perfect and every prediction useless.
-A feature can only be such a copy if it is constant within each set, so columns drop out quickly and
-the check costs little.
+A label column among the features makes every score perfect and every prediction useless. Only a
+feature that is constant within each set can be such a copy, so most columns are ruled out quickly.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ __all__ = ["check_leakage"]
 
 #: Fewer sets than this agree by chance.
 MIN_SETS = 10
-#: Fewer distinct labels than this may be reproduced by an honest feature, such as a sex or a site.
+#: With fewer distinct labels than this, a legitimate feature (sex, site) may equal the label.
 MIN_LABELS = 5
 #: Relative residual below which two float32 columns are multiples of each other.
 TOLERANCE = 1e-5
@@ -35,7 +34,7 @@ def check_leakage(
     A feature that equals a label up to scale and offset raises an error if there are at least
     `MIN_SETS` sets and `MIN_LABELS` distinct labels. A `LeakageWarning` names features that are
     monotone in the label, features that determine a repeated label one to one, and copies of
-    labels with fewer distinct values, which an honest feature may equal.
+    labels with fewer distinct values, which a legitimate feature may equal.
 
     Parameters
     ----------

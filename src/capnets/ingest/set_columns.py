@@ -81,7 +81,7 @@ class Owners:
         return repr(self._meant(next(n for n, k in self.numbers.items() if k == number)))
 
     def _meant(self, name: Any) -> Any:
-        # Not earlier: 1 and 1.0 are two names, but one number.
+        # Only at the end, because 1 and 1.0 are two names, but one number.
         return as_meant(name) if self.source.untyped else name
 
 

@@ -41,7 +41,7 @@ class Source(ABC):
     schema
         Arrow schema of the columns.
     rows
-        Number of rows, or None if only reading to the end would tell.
+        Number of rows, or None if it is unknown before the end.
     untyped
         Whether the table is stored as text, so that column types are guesses.
     header
@@ -65,7 +65,7 @@ class Source(ABC):
 
     @property
     def index(self) -> list[str]:
-        """The columns that were the index of a stored frame; they say nothing about an instance."""
+        """Columns that were the index of a stored frame; they carry no information."""
         try:
             stored = json.loads((self.schema.metadata or {}).get(b"pandas", b"{}"))
             return [name for name in stored["index_columns"] if isinstance(name, str)]
@@ -73,7 +73,7 @@ class Source(ABC):
             return []
 
     def with_text(self, columns: Collection[str]) -> Source:
-        """Return the same table with these columns as written, where column types are guesses.
+        """Return the same table with these columns as text, if column types are guesses.
 
         Names must not pass through a number: 0001 is not 1, and two large integers may become the
         same float.
@@ -94,7 +94,7 @@ class Source(ABC):
 
 @contextmanager
 def reading(name: str, kind: str = "", *, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn the errors of libraries that read a damaged file into an `InputError` with its name."""
+    """Convert library errors about a damaged file to an `InputError` that names the file."""
     import pyarrow as pa
 
     try:
@@ -141,7 +141,7 @@ class _Feather(Source):
 
         self.name = str(path)
         with path.open("rb") as file:
-            if file.read(6) != b"ARROW1":  # Arrow looks at the end of the file only
+            if file.read(6) != b"ARROW1":  # Arrow checks the end of the file only
                 raise InputError(f"{path} cannot be read as feather: not an Arrow IPC file")
         self.file = pa.ipc.open_file(pa.memory_map(str(path)))
         self.schema = self.file.schema
@@ -319,7 +319,7 @@ def arrow_table(table: Any) -> Any:
         return pa.table(table)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(
-            f"X is a {type(table).__module__.split('.')[0]} {type(table).__name__} that is no "
+            f"X is a {type(table).__module__.split('.')[0]} {type(table).__name__} that is not a "
             f"table; give a Table or a RecordBatch ({_first_line(error)})"
         ) from error
 

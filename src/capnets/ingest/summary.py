@@ -19,7 +19,7 @@ from capnets.sets import Array, Sets
 
 __all__ = ["Summary", "looks_like_data", "summarize"]
 
-#: A value this many times farther from the median than most values are from each other.
+#: Distance of an outlier from the median, in multiples of the range of most values.
 OUTLIER = 1e4
 #: Fewer rows than this may count upwards by chance.
 MIN_ROWS = 10
@@ -206,5 +206,5 @@ def _column_warnings(sets: Sets, names: list[Any], schema: Schema | None) -> Ite
             value = high[k] if high[k] - median[k] == extreme[k] else low[k]
             yield (
                 f"{called[k]} holds the value {value:g}, while most lie between {near[k]:g} and "
-                f"{far[k]:g}. A network cannot tell these apart; correct or drop the value."
+                f"{far[k]:g}. A network cannot distinguish these; correct or drop the value."
             )

@@ -76,7 +76,7 @@ class Choice(NamedTuple):
 
 @contextmanager
 def use(name: str) -> Iterator[None]:
-    """Use one backend inside this block, as far as it can compute what is asked for.
+    """Use one backend inside this block, where it supports the computation.
 
     The block holds for its own thread. ``auto`` is the default.
     """
@@ -342,7 +342,7 @@ def _differentiate(ctx: Any, inputs: tuple[Tensor, ...], dy: Tensor, dafter: Ten
 def _with_parameters(
     modules: Modules, x: Tensor, state: Tensor, parameters: list[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Apply modules with given parameters: their own may be others by now (`functional_call`)."""
+    """Apply modules with given parameters, which may have been replaced (`functional_call`)."""
     left = iter(parameters)
 
     def applied(module: nn.Module, *args: Tensor) -> Any:

@@ -140,7 +140,7 @@ class RecurrentCell(Cell):
                 return
             kinds = {(t.dtype, t.device) for t in (e, *weights)}
             words = " and ".join(sorted(f"{dtype} on {device}" for dtype, device in kinds))
-            raise InputError(f"a cell and its features are {words}: use the same with `.to`")
+            raise InputError(f"a cell and its features are {words}: convert one of them with `.to`")
 
 
 class RNNCell(RecurrentCell):
@@ -295,7 +295,7 @@ def check_state(state: Tensor, x: Tensor, *, features: int) -> None:
     if state.device != x.device or (state.dtype != x.dtype and not mixed):
         raise InputError(
             f"the state is {state.dtype} on {state.device}, but the instances are {x.dtype} on "
-            f"{x.device}: use the same with `.to`"
+            f"{x.device}: convert one of them with `.to`"
         )
 
 

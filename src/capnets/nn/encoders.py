@@ -101,8 +101,7 @@ class ConvEncoder(nn.Module):
     width
         Channels of the first convolution.
     warp
-        Whether training sees every picture turned, stretched, slanted and shifted a bit, in a fresh
-        way every time (see `capnets.nn.warps`). In use pictures are read as they are.
+        Whether to warp the pictures at random during training (see `capnets.nn.warps`).
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class ConvEncoder(nn.Module):
             nn.AdaptiveMaxPool2d(4),  # 28 x 28 pixels are 4 x 4 by now; other sizes may differ
         )  # fmt: skip
         for layer in self.convolutions:
-            # As for dense layers (`capnets.training.init`): the signal keeps its size.
+            # Preserve the scale of the signal, as for dense layers (`capnets.training.init`).
             if isinstance(layer, nn.Conv2d) and layer.bias is not None:
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
                 nn.init.zeros_(layer.bias)
@@ -168,8 +167,8 @@ class Standardize(nn.Module):
 def blanked(x: Tensor, share: float) -> Tensor:
     """Dropout from sixteen random bits per number, the share exact to 1/65,536.
 
-    torch spends a whole random number on each and takes five times as long; where sets are small
-    and features many, that was half of the training time.
+    torch draws a full random number for each and takes five times as long, which was half of the
+    training time for small sets with many features.
     """
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
     words.random_(-(2**63), None, generator=generator(x.device))

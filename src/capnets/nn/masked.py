@@ -24,7 +24,7 @@ MUCH_PADDING = 4096
 
 
 def check_mask(x: Tensor, mask: Mask) -> None:
-    """Reject a mask of another shape, or with an instance behind padding."""
+    """Reject a mask of another shape, or with padding before an instance."""
     if mask is None:
         return
     if mask.shape != x.shape[:2]:
@@ -32,7 +32,7 @@ def check_mask(x: Tensor, mask: Mask) -> None:
             f"mask has shape {tuple(mask.shape)}, but x has {tuple(x.shape[:2])} sets x instances"
         )
     if not torch.onnx.is_in_onnx_export() and bool((mask[:, 1:] & ~mask[:, :-1]).any()):
-        raise InputError("the instances of a set must stand before its padding, without gaps")
+        raise InputError("the instances of a set must come before its padding, without gaps")
 
 
 def blank(values: Values, mask: Mask) -> Values:

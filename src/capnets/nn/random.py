@@ -1,13 +1,12 @@
-"""Draw random numbers from an own generator instead of torch's global one.
+"""Draw random numbers from a given generator instead of torch's global one.
 
-Layers initialise their weights, and dropout draws its masks, from a generator that all threads of
-a process share. Two threads that build networks at the same time would get other weights than one
-after the other, and the random numbers of the caller would change. Inside `draw_from` random
-operations of the calling thread use the given generator; the global one is neither read nor
-changed.
+By default, layers draw initial weights and dropout masks from a generator that all threads of a
+process share. Weights would then depend on the timing of other threads, and building a network
+would change the caller's random numbers. Inside `draw_from`, random operations of the calling
+thread use the given generator; the global one is neither read nor changed.
 
-Redirecting all operations costs 2 to 5 microseconds each. Modules that ask for `generator` need no
-redirection: training redirects only networks with modules from elsewhere, see `draws_elsewhere`.
+Redirecting costs 2 to 5 microseconds per operation. Modules that call `generator` need no
+redirection: training redirects only networks with other random modules, see `draws_elsewhere`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ __all__ = ["draw_from", "draws_elsewhere", "generator"]
 class draw_from:  # noqa: N801
     """Take the random numbers of a block from one generator.
 
-    The block sees the bits that `torch.manual_seed` with the seed of the generator would give. It
-    affects the calling thread only, and may be entered several times: the numbers go on.
+    The numbers are those that `torch.manual_seed` with the seed of the generator would give. The
+    block affects the calling thread only. Entering it again continues the sequence.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ class draw_from:  # noqa: N801
         A generator on the CPU, or a seed for a new one. Operations on another device draw from a
         generator of that device with the same initial seed.
     redirect
-        Redirect all operations of torch. Otherwise only modules that ask for `generator` use it.
+        Redirect all operations of torch. Otherwise only modules that call `generator` use it.
 
     Examples
     --------
@@ -90,9 +89,9 @@ def generator(device: torch.device) -> torch.Generator | None:
 
 
 def draws_elsewhere(part: object) -> bool:
-    """Return whether a network or a prior may draw random numbers without asking for `generator`.
+    """Return whether a network or a prior may draw random numbers without calling `generator`.
 
-    True for dropout layers of torch, and for code from other packages, which is unknown.
+    True for torch's dropout layers, and for code of other packages, which may draw anything.
 
     >>> draws_elsewhere(nn.Sequential(nn.Linear(2, 2), nn.ReLU())), draws_elsewhere(nn.Dropout())
     (False, True)
@@ -132,7 +131,7 @@ class _Redirect(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 func = taking
         return func(*args, **kwargs)
 
-    # Compiled code is left alone, and torch's compiler, slow to import, stays out of it.
+    # Do not redirect compiled code, and do not import torch's compiler, which is slow.
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         return True

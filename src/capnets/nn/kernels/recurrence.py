@@ -64,7 +64,7 @@ class _Recurrence(CellKernel):
 
     @abstractmethod
     def run_back(self, dy: Array, *arrays: Array) -> None:
-        """Fill the gradients, which stand behind what `forward` kept."""
+        """Fill the gradients, which follow the activations stored by `forward`."""
 
 
 class RNN(_Recurrence):
