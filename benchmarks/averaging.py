@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def known() -> list[dict[str, Any]]:
-    """What was measured before."""
+    """Return the recorded results."""
     return [json.loads(x) for x in LINES.read_text().splitlines()] if LINES.exists() else []
 
 
@@ -102,7 +102,7 @@ def averaged(runs: list[Run]) -> dict[str, Any]:
 
 
 def measured(model: Any, sets: Sets, expected: Any, orders: int) -> dict[str, float]:
-    """The error of predictions; that of added values in the order given, where they are known."""
+    """Return the error of predictions and, if known, of added values in the given order."""
     chosen = Orders.averaging(orders)
     assert sets.y is not None
     found = {"mse": float(mse(sets.y, mean_prediction(model, sets, chosen)[:, 0]))}

@@ -95,12 +95,12 @@ def fill(page: Path, tables: dict[str, str], *, check: bool) -> None:
 
 
 def read(path: Path) -> Records:
-    """The lines of a file."""
+    """Return the lines of a file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def found(records: Records, model: str, task: str, *sizes: int) -> Records:
-    """The records of a network on a task as the paper sets it, all seeds; by default sets of 10."""
+    """Return the records of a network on a task of the paper, all seeds; by default sets of 10."""
     plain = {
         "model": model, "task": TASKS[task], "sizes": list(sizes or (10,)), "sets": 100_000,
         "hidden": 32, "layers": 3, "epochs": None, "learning_rate": None,
@@ -114,7 +114,7 @@ def found(records: Records, model: str, task: str, *sizes: int) -> Records:
 
 
 def of_recipe(records: Records, task: str, *sizes: int) -> tuple[str, Records]:
-    """The first recipe by which C-DeepSet was trained on such sets, and what was trained by it."""
+    """Return the first recipe that trained C-DeepSet on such sets, and its records."""
     for recipe in RECIPES:
         some = [record for record in records if record["choice"].get("recipe") == recipe]
         if found(some, "c-deepset", task, *sizes):
@@ -123,7 +123,7 @@ def of_recipe(records: Records, task: str, *sizes: int) -> tuple[str, Records]:
 
 
 def number(some: Records, protocol: str, measure: str) -> str:
-    """The mean over seeds, and how many there were if more than one."""
+    """Format the mean over seeds, and the number of seeds if there are several."""
     values = [r["metrics"][protocol][measure] for r in some if measure in r["metrics"][protocol]]
     if not values:
         return "–"
@@ -131,7 +131,7 @@ def number(some: Records, protocol: str, measure: str) -> str:
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """A table."""
+    """Format a table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -190,7 +190,7 @@ def larger_sets(records: Records) -> str:
 
 
 def varying_sizes(records: Records) -> str:
-    """Sets of 6 to 14 instances."""
+    """Format the table of sets of 6 to 14 instances."""
     recipe, records = of_recipe(records, "US", *VARYING)
     tasks = [t for t in TASKS if t != "UC"]
     rows = []
@@ -203,7 +203,7 @@ def varying_sizes(records: Records) -> str:
 
 
 def headline(records: Records) -> str:
-    """What a newcomer should see: the paper's best, its best network here, and ours."""
+    """Format the table of the README: the paper's best, its best network here, and ours."""
     columns = [*((t, 10) for t in TASKS), ("WTri", 40)]
     best = [min(row[t] for row in MAIN_MEAN.values()) for t in TASKS]
     best.append(min(row[40] for row in LARGER_SETS.values()))
@@ -302,7 +302,7 @@ def draw_sizes(records: Records) -> None:
 
 
 def draw_learning(records: Records) -> None:
-    """Validation error by epoch, on the three tasks of digits, of the first seed."""
+    """Draw the validation error by epoch on the three digit tasks, for the first seed."""
     _, records = of_recipe(records, "US")
     tasks = ("US", "WTri", "US+S")
     figure, places = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def parts(images: Images, *, test: bool) -> tuple[Tensor, Tensor]:
-    """The rows to learn from and those to be judged on."""
+    """Return the training rows and the evaluation rows."""
     if test:
         return torch.from_numpy(images.rows("train")), torch.from_numpy(images.rows("test"))
     order = torch.randperm(images.train, generator=torch.Generator().manual_seed(123))

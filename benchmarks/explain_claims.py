@@ -46,7 +46,7 @@ def pairs() -> dict[str, Any]:
 
 
 def signs(task: str) -> dict[str, Any]:
-    """The mean contrast (within its set less alone) of instances whose class repeats, by class."""
+    """Compute the mean contrast (in the set minus alone) of repeated instances, by class."""
     drawn, sets = explained_sets(task, 1000)
     classes = drawn.classes(sets)
     owners = owners_of(sets.sizes)
@@ -82,7 +82,7 @@ def shapley(task: str) -> dict[str, Any]:
 
 
 def selection() -> dict[str, Any]:
-    """Unique Count: five of five distinct classes, against other ways to select."""
+    """Compare selections on Unique Count: five of five distinct classes."""
     drawn, sets = explained_sets("UC", 1000)
     classes = drawn.classes(sets).reshape(len(sets), 10)
     distinct = np.array([len(set(c)) for c in classes])
@@ -103,7 +103,7 @@ def selection() -> dict[str, Any]:
 
 
 def orders(task: str) -> dict[str, Any]:
-    """What averaging predictions over K orders does to the mean squared error; and the spread."""
+    """Measure the error of predictions averaged over K orders, and the spread."""
     _, sets = explained_sets(task, 2000)
     model = trained(task, "c-gru").model
     errors = {
@@ -131,7 +131,7 @@ def kinds(task: str) -> dict[str, Any]:
 
 
 def section(name: str, value: dict[str, Any]) -> str:
-    """A heading with a table (records by name) or a list (one record)."""
+    """Format a heading with a table (records by name) or a list (one record)."""
     text = f"\n## {name}\n\n{ABOUT[name]}\n\n"
     if all(isinstance(item, dict) for item in value.values()):
         head = list(next(iter(value.values())))
@@ -143,12 +143,12 @@ def section(name: str, value: dict[str, Any]) -> str:
 
 
 def of_tasks(make: Callable[[str], dict[str, Any]], *tasks: str) -> Callable[[], dict[str, Any]]:
-    """The same question for several tasks."""
+    """Answer the same question for several tasks."""
     return lambda: {task: make(task) for task in tasks}
 
 
 def quality(task: str) -> dict[str, Any]:
-    """The test error of the network on new sets of the pictures it was trained with."""
+    """Return the test error on new sets of the training images."""
     return {k: round(v, 3) for k, v in trained(task, "c-gru").metrics["shared"].items()}
 
 

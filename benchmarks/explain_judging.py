@@ -37,7 +37,7 @@ TRUTHS = GIVEN, SHAPLEY = "given order", "Shapley"
 
 
 def methods(task: str, ten: bool) -> Iterator[tuple[str, str, SetModel, Explanation]]:
-    """Method, the truth it is held against, network, explanation."""
+    """Yield method, ground truth, network and explanation."""
     _, sets = explained_sets(task, MANY)
     nets = {name: trained(task, name, ten=ten).model for name in JUDGED}
     capacity, gru, deepset, attention = nets.values()
@@ -64,7 +64,7 @@ def methods(task: str, ten: bool) -> Iterator[tuple[str, str, SetModel, Explanat
 
 
 def judged(task: str, ten: bool) -> tuple[list[dict[str, Any]], str]:
-    """The rows of a task, and its deletion curves as a picture."""
+    """Return the rows of a task, and its deletion curves as a figure."""
     drawn, sets = explained_sets(task, MANY)
     function, classes = drawn.spec.set_function, drawn.classes(sets)
     truths = {
@@ -112,7 +112,7 @@ TABLES</body></html>
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """The tables as Markdown."""
+    """Format the tables as Markdown."""
     text = f"# Explanations judged\n\n`python benchmarks/explain_judging.py`. {ABOUT}\n"
     for task, rows in result["tasks"].items():
         head = list(rows[0])
@@ -123,7 +123,7 @@ def markdown(result: dict[str, Any]) -> str:
 
 
 def page(result: dict[str, Any], pictures: dict[str, str]) -> str:
-    """The tables and curves as one HTML file; the smallest error for each truth stands out."""
+    """Format tables and curves as one HTML file; the smallest errors are highlighted."""
     tables = ""
     for task, rows in result["tasks"].items():
         least = {truth: min(r["error"] for r in rows if r["truth"] == truth) for truth in TRUTHS}
@@ -141,7 +141,7 @@ def page(result: dict[str, Any], pictures: dict[str, str]) -> str:
 
 
 def cell(value: Any) -> str:
-    """A table cell."""
+    """Format a table cell."""
     return value if isinstance(value, str) else number(value)
 
 

@@ -33,7 +33,7 @@ NETWORKS = [
 
 @cache
 def training_sets(task: str, ten: bool) -> TaskSets:
-    """Sets of one to ten digits, or of ten."""
+    """Return sets of one to ten digits, or of ten."""
     sizes = (10,) if ten else range(1, 11)
     spec = parse_task(f"{task}:digits", sizes=sizes, sets=20_000, valid_sets=2_000, test_sets=2_000)
     return make(spec)
@@ -41,13 +41,13 @@ def training_sets(task: str, ten: bool) -> TaskSets:
 
 @cache
 def explained_sets(task: str, many: int) -> tuple[TaskSets, Sets]:
-    """New sets of ten digits, of the same pictures."""
+    """Return new sets of ten digits, with the same images."""
     drawn = make(parse_task(f"{task}:digits", sets=1, valid_sets=1, test_sets=many, seed=1))
     return drawn, drawn.test
 
 
 def trained(task: str, model: str, *, ten: bool = False) -> Run:
-    """The run of a network; trained now if it is not there or not complete."""
+    """Return the run of a network; train it if it is missing or incomplete."""
     folder = FOLDER / f"{task.lower()}-{model}{'-ten' if ten else ''}"
     problem = task_problem(training_sets(task, ten))
     plan = make_plan(problem, Options(model=model, recipe=RECIPE))

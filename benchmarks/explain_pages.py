@@ -34,7 +34,7 @@ def pictures() -> str:
 
 
 def sentences() -> str:
-    """The first reviews of four to six sentences among new ones, averaged over orders."""
+    """Explain the first new reviews of four to six sentences, averaged over orders."""
     data = Path(os.environ["CAPNETS_DATA"]) / "reviews" / "womens_clothing.jsonl.gz"
     folder = FOLDER / "reviews"
     reviews = pd.read_json(data, lines=True)[["text", "rating"]]
@@ -52,7 +52,7 @@ def sentences() -> str:
 
 
 def features() -> str:
-    """The first molecules of 12 to 18 atoms, averaged over orders."""
+    """Explain the first molecules of 12 to 18 atoms, averaged over orders."""
     folder, file = FOLDER / "thrombin", Path(os.environ["CAPNETS_DATA"]) / "mil" / "thrombin.npz"
     if not (folder / "metrics.json").exists():
         SetRegressor("c-gru", epochs=15, random_state=0).fit(file).save(folder, force=True)
@@ -63,7 +63,7 @@ def features() -> str:
 
 
 def photograph() -> None:
-    """The pages as pictures at the width of a phone and of a desk; the README's is one of them."""
+    """Take screenshots of the pages at phone and desktop width; the README shows one."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -40,7 +40,7 @@ def drawn(sets: int, size: int) -> Sets:
 
 
 def with_zeros(model: torch.nn.Module, sets: Sets) -> None:
-    """What captum does without a bridge: absent instances are vectors of zeros."""
+    """Run captum without a bridge: absent instances are vectors of zeros."""
     [batch] = batches(sets, size=len(sets))
     groups = (
         torch.arange(batch.x.shape[1])[None, :, None].expand(1, -1, batch.x.shape[2]).contiguous()
@@ -79,7 +79,7 @@ def against_captum() -> list[dict[str, object]]:
 
 
 def growth() -> list[dict[str, object]]:
-    """The cost of more orders and of larger sets."""
+    """Measure the cost of more orders and of larger sets."""
     model = build("c-gru", seed=0)
     plan = [(orders, SIZE) for orders in (8, 16, 32, 64)] + [(ORDERS, n) for n in (10, 40, 80)]
     rows = []
@@ -128,7 +128,7 @@ def memory() -> list[dict[str, object]]:
 
 
 def table(rows: list[dict[str, object]]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     head = list(rows[0])
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(str(row[name]) for name in head) + " |" for row in rows]

@@ -322,7 +322,7 @@ FORMS |= dict.fromkeys(WIDTHS, FORMS["kinds-gated"])
 
 
 def build_form(name: str, *, seed: int) -> SetModel:
-    """A capacity network of the paper's size on a form."""
+    """Build a capacity network of the paper's size with a form."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         cell = FORMS[name]()

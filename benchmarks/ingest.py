@@ -22,7 +22,7 @@ SIZE = 10  # instances per set
 
 
 def make(path: Path, instances: int, features: int) -> None:
-    """A Parquet file whose sets are scattered: neighbouring rows belong to different sets."""
+    """Write a Parquet file with scattered sets: neighbouring rows belong to different sets."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -47,7 +47,7 @@ def make(path: Path, instances: int, features: int) -> None:
 
 
 def train(path: Path, run: Path) -> None:
-    """A small run on the first rows: only its network and schema are needed."""
+    """Train a small run on the first rows: only its network and schema are needed."""
     import pyarrow.parquet as pq
 
     from capnets.estimators import SetRegressor

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="*", default=list(FORMS))
     parser.add_argument("--tasks", nargs="*", default=["US", "WTri"])

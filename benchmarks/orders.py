@@ -47,7 +47,7 @@ class Way:
     activation: str = "abs"
 
     def build(self, seed: int) -> SetModel:
-        """The network."""
+        """Build the network."""
         return build(self.model, seed=seed, order=self.order, activation=self.activation)
 
     @property
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What to train, or that the table is wanted."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--study", choices=STUDIES, default="all")
     parser.add_argument("--ways", nargs="*", choices=WAYS, help="instead of a study")

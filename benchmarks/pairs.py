@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def of(line: dict[str, Any]) -> tuple[Any, ...]:
-    """What tells lines apart."""
+    """Return the key of a line."""
     return tuple(line[key] for key in ("model", "task", "recipe", "seed", "sets"))
 
 

@@ -206,7 +206,7 @@ def of_fit(rounds: int) -> list[Line]:
 
 
 def of_large_sets(rounds: int) -> list[Line]:
-    """The added values of one large set, microseconds per instance."""
+    """Measure added values of one large set, in microseconds per instance."""
     x = np.random.default_rng(0).normal(size=(LARGE, FEATURES)).astype(np.float32)
     sets = Sets.from_arrays([x])
     works = {}
@@ -253,7 +253,7 @@ def on_torch(step: Callable[[], None]) -> Callable[[], None]:
 
 
 def natively(model: SetModel, sets: Sets) -> None:
-    """Added values by the cells of torch."""
+    """Compute added values with torch's cells."""
     with use("native"):
         added_values(model, sets)
 

@@ -67,7 +67,7 @@ def works(model: SteppingModel) -> dict[str, Work]:
 
 
 def endless(instances: int) -> dict[str, Any]:
-    """A stream of many instances, in chunks and one by one: its time and the peak of memory."""
+    """Measure time and peak memory of a long stream, in chunks and one by one."""
     stream = Stream(build("c-gru", in_features=FEATURES, seed=0))
     chunk = np.random.default_rng(1).normal(size=(10_000, FEATURES)).astype(np.float32)
     began, first = time.process_time(), 0
@@ -86,7 +86,7 @@ def endless(instances: int) -> dict[str, Any]:
 
 
 def peak() -> int:
-    """The largest resident set so far, in MB."""
+    """Return the largest resident set so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 

@@ -51,7 +51,7 @@ class Data:
         return embed(self.whole, embedding)[: len(self.images.pixels)]
 
     def sets(self, task: str, pool: np.ndarray, *, part: str, count: int) -> Sets:
-        """The sets that `capnets train` draws, too, as far as the images are the same."""
+        """Draw the same sets as `capnets train`, if the images are the same."""
         stream = "train" if part == "train" else "held-out"
         index, offsets = draw_rows(
             self.images, part=part, sizes=(SIZE,), sets=count, seed=(0, STREAMS[stream])

@@ -28,7 +28,7 @@ _NUMBERS = np.arange(CLASSES)
 
 
 def mean_labels(function: str, probabilities: NDArray[np.floating]) -> Floats:
-    """The mean label of every set, given what its instances may be.
+    """Return the mean label of every set, given class probabilities of its instances.
 
     Parameters
     ----------

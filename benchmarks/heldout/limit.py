@@ -104,7 +104,7 @@ def probabilities(embedding: str, epochs: int, warped: bool, readings: int) -> n
 
 
 def reader(data: Data, embedding: str, *, epochs: int, warped: bool) -> SetModel:
-    """A network that tells the classes of single images: `fit` on sets of one instance."""
+    """Train a classifier of single images: `fit` on sets of one instance."""
     inputs = "pictures" if embedding == "none" else "none"
     model = build("deepset", outputs=10, hidden=64, layers=1, inputs=inputs, warp=warped, seed=0)
     sets = data.singles(data.instances(embedding), data.images.classes.astype(np.float32))
@@ -120,7 +120,7 @@ def reader(data: Data, embedding: str, *, epochs: int, warped: bool) -> SetModel
 
 @torch.no_grad()
 def logits(model: SetModel, pool: np.ndarray, rows: np.ndarray, *, warped: bool) -> np.ndarray:
-    """What a reader makes of single images, as they are or warped."""
+    """Return the logits of a reader for single images, as they are or warped."""
     if not warped:
         return predict(model, Sets(pool, rows, np.arange(len(rows) + 1)))
     model.train()  # the mode in which pictures are warped; nothing else depends on it
@@ -130,7 +130,7 @@ def logits(model: SetModel, pool: np.ndarray, rows: np.ndarray, *, warped: bool)
 
 
 def temperature(looks: np.ndarray, classes: np.ndarray) -> float:
-    """What logits are divided by so that the kept images are least surprising."""
+    """Return the temperature of the logits that fits the calibration images best."""
 
     def surprise(logarithm: float) -> float:
         shares = np.exp(log_softmax(looks / np.exp(logarithm), axis=2)).mean(0)
@@ -140,7 +140,7 @@ def temperature(looks: np.ndarray, classes: np.ndarray) -> float:
 
 
 def noise() -> None:
-    """The error when a share of the classes is replaced by random ones."""
+    """Measure the error if a share of the classes is replaced by random ones."""
     stream = np.random.default_rng(0)
     sets = 200_000
     offsets = np.arange(sets + 1) * SIZE

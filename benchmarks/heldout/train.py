@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def networks(choice: dict[str, Any], data: Data) -> tuple[list[SetModel], float]:
-    """The trained networks whose predictions are averaged, and the seconds of all of them."""
+    """Return the trained networks to average, and their total time in seconds."""
     if choice["way"] != "averaged":
         model, seconds = network(choice, data)
         return [model], seconds
@@ -106,7 +106,7 @@ def networks(choice: dict[str, Any], data: Data) -> tuple[list[SetModel], float]
 
 
 def network(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
-    """A trained network that reads what its way reads, and the seconds of all its stages."""
+    """Return the trained network of a way, and the seconds of all its stages."""
     way, task = choice["way"], choice["task"]
     if way == "taught":
         return taught(choice, data)
@@ -137,7 +137,7 @@ def taught(choice: dict[str, Any], data: Data) -> tuple[SetModel, float]:
 
 
 def earlier(choice: dict[str, Any], way: str) -> dict[str, Any]:
-    """The choice that an earlier stage was trained with: the way's own, on all sets."""
+    """Return the settings of an earlier stage: those of its way, on all sets."""
     recipe = RECIPES[way]
     return choice | {
         "way": way, "sets": 100_000, "epochs": recipe.epochs, "rate": recipe.learning_rate
@@ -193,7 +193,7 @@ def judge(models: list[SetModel], data: Data, task: str) -> dict[str, Any]:
 
 
 def answer(model: SetModel, data: Data, task: str) -> dict[str, np.ndarray]:
-    """What a network says of the sets, in all ways in which it is judged."""
+    """Return the predictions of a network in all ways of evaluation."""
     reads = any(isinstance(m, ConvEncoder) for m in model.modules())
     pool = data.instances("none" if reads else "patches")
     sets = data.sets(task, pool, part="test", count=JUDGED_SETS)
@@ -216,7 +216,7 @@ def answer(model: SetModel, data: Data, task: str) -> dict[str, np.ndarray]:
 
 @torch.no_grad()
 def read(model: SetModel, sets: Sets, *, warped: bool) -> Sets:
-    """The sets with what the network's inputs make of their pictures, each read once."""
+    """Return the sets with image features of the network's inputs, computed once per image."""
     model.eval()
     for module in model.modules():
         if isinstance(module, ConvEncoder):
@@ -233,7 +233,7 @@ def read(model: SetModel, sets: Sets, *, warped: bool) -> Sets:
 
 
 def mean(predictions: list[np.ndarray]) -> np.ndarray:
-    """The mean of several predictions of every set."""
+    """Return the mean of several predictions of every set."""
     return np.mean(predictions, axis=0)
 
 

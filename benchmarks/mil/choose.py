@@ -129,12 +129,12 @@ def _folds(data: str, sets: Sets, folds: int) -> Iterator[tuple[Any, Any]]:
 
 
 def known() -> list[dict[str, Any]]:
-    """The lines that are there."""
+    """Return the recorded lines."""
     return [json.loads(line) for line in LINES.read_text().splitlines()] if LINES.exists() else []
 
 
 def _key(line: dict[str, Any]) -> str:
-    """A training without its outcome."""
+    """Return the settings of a training without its results."""
     return json.dumps({k: v for k, v in line.items() if k not in ("results", "cpu_seconds")})
 
 
