@@ -125,7 +125,7 @@ class Claim:
 
     @property
     def limits(self) -> str:
-        """What the count lacks; empty if nothing."""
+        """Limitations of the count; empty if there are none."""
         ours = self.ours
         if not ours.cases:
             return ""

@@ -48,7 +48,7 @@ __all__ = ["VERSION", "current", "is_stale", "made", "run_job"]
 # measurement. Older records are then stale. Other random numbers alone do not make them so.
 VERSION = 1
 
-# Claims are judged on a draw of test sets that is so many times larger than the tables'.
+# Claims are evaluated on this many times as many test sets as the tables.
 LARGER = 10
 BLOCKS = 100
 
@@ -66,7 +66,7 @@ def run_job(job: Job, *, runs: Path, progress: Callable[[int], None] | None = No
     runs
         The folder of run folders.
     progress
-        Told how many epochs are done.
+        Called with the number of finished epochs.
     """
     with _ONE_AT_A_TIME:
         torch.set_num_threads(1)
@@ -243,7 +243,7 @@ def _task(job: TrainingJob) -> TaskSets | ReviewSets:
     if job.task == "sentiment":
         return _reviews(ReviewSpec(job.source, job.embedding, seed=job.data_seed))
     if job.sets is None or job.valid_sets is None or job.test_sets is None:
-        raise InputError(f"how many sets of {job.task} are to be drawn?")
+        raise InputError(f"the number of sets of {job.task} is missing")
     return _sets(
         TaskSpec(
             job.task,
@@ -270,9 +270,9 @@ def _reviews(spec: ReviewSpec) -> ReviewSets:
 
 
 def _is_usable(folder: Path, model: ModelSpec, how: Recipe) -> bool:
-    """Whether the folder holds a run to go on with, or to read back.
+    """Return whether the folder holds a run to resume or to read back.
 
-    Not if it was begun before a recipe changed, or if any of its files is damaged.
+    False if the recipe has changed since it was started, or if any of its files is damaged.
     """
     try:
         run = Run(folder)
@@ -293,12 +293,12 @@ def _is_usable(folder: Path, model: ModelSpec, how: Recipe) -> bool:
 def _alone(folder: Path) -> AbstractContextManager[None]:
     """Wait until no other process trains into the folder.
 
-    One that is being killed, or that a cluster gave up on too early, may still be at it.
+    A process that is being killed, or that a cluster gave up on too early, may still be training.
     """
     return lock_file(folder.with_name(f".{folder.name}.job"))
 
 
-# What needs no training ---------------------------------------------------------------------------
+# Jobs without training ----------------------------------------------------------------------------
 
 
 def _size(shape: ShapeJob) -> dict[str, Any]:

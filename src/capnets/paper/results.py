@@ -4,9 +4,9 @@
     records.jsonl  one line per record, append-only
     runs/          run folders of trained networks: checkpoints while they train, then weights
 
-One runner at a time appends (`Results.hold`). A line is written in one piece and forced to disk; if
-the machine stops in the middle of it, the half-written end is recognised by its missing newline,
-not read, and cut off by the next runner.
+One scheduler at a time appends (`Results.hold`). A line is written in one piece and flushed to
+disk. If the machine stops in the middle of it, the partial line is recognised by its missing
+newline; it is not read, and the next scheduler removes it.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class Results:
     Parameters
     ----------
     folder
-        Where it is.
+        Path of the folder.
     create
-        Make it if it is not there.
+        Create the folder if it does not exist.
     """
 
     def __init__(self, folder: str | Path, *, create: bool = False) -> None:
@@ -150,7 +150,7 @@ class Results:
 
     @property
     def runs(self) -> Path:
-        """Where the run folders are."""
+        """Path of the run folders."""
         return self.folder / "runs"
 
     def read(self) -> dict[str, Record]:
@@ -168,14 +168,14 @@ class Results:
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(
                     f"line {number} of {self.path} is damaged or of another version ({error}); "
-                    "remove the line, and what it was about is done again"
+                    "remove the line, and the job runs again"
                 ) from error
             records[record.key] = record
         return records
 
     @contextmanager
     def hold(self) -> Iterator[Writer]:
-        """Be the one that appends; a second one is told so."""
+        """Lock the folder for appending; raise an error if another process holds it."""
         busy = f"is already working on {self.folder}; wait for it, or use another folder"
         busy = "process {process} " + busy
         with lock_file(self.folder / ".lock", busy=busy):
@@ -183,10 +183,10 @@ class Results:
 
 
 class Writer:
-    """Appends whole lines.
+    """Append whole lines.
 
-    The file is opened for every line: between two of them somebody may replace it (a checkout, an
-    editor), and what is written to the one that was there before is lost.
+    The file is opened for every line, because a checkout or an editor may replace it in between;
+    lines written to the old file would be lost.
     """
 
     def __init__(self, path: Path) -> None:
@@ -197,7 +197,7 @@ class Writer:
             file.truncate(content.rfind(b"\n") + 1)
 
     def append(self, record: Record) -> None:
-        """Write a record, to disk."""
+        """Append a record and flush it to disk."""
         line = json.dumps(record.to_dict(), separators=(",", ":"), allow_nan=False).encode() + b"\n"
         with self.path.open("ab", buffering=0) as file:
             while line:  # a full pipe or disk may take only a part of it

@@ -21,10 +21,10 @@ PAPER_EPOCHS = {"full": 200}
 
 # The images that the paper uses a task with; all others are digits.
 _FASHION = ("UC", "TriC")
-# What can be had in place of the paper's review data, and how its sentences become vectors.
+# Replacement for the paper's review data, and the embedding of its sentences.
 REVIEWS, _SENTENCES = ("womens-clothing", "ted-comments"), "minilm"
 PAPER_SETS = 100_000
-# How images become vectors, without labels of instances. The paper does not say how.
+# Embedding of images, without instance labels. The paper does not describe its own.
 EMBEDDING = "patches"
 # The only learning rate of the paper's experiments outside its search.
 PAPER_RATE = 0.001
@@ -41,7 +41,7 @@ class Scale:
     sentiment
         Whether to run the task on documents.
     grid_every
-        Of the jobs of the hyper-parameter grid, every how-manieth is run.
+        Run only every n-th job of the hyper-parameter grid.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Scale:
         return self.source or ("fashion-mnist" if task in _FASHION else "mnist")
 
     def sets_of(self, published: int) -> int:
-        """As large a part of this scale's training sets as the paper's number is of its 100,000.
+        """Return the paper's number of training sets (of 100,000), scaled to this scale.
 
         >>> find_scale("small").sets_of(30_000)
         3000
@@ -122,14 +122,14 @@ class Scale:
     def learning_rate(self, rate: float) -> float | None:
         """Return the rate to record: None if the recipe has it anyway.
 
-        So the job of the grid that the paper chose is the main table's run.
+        The grid entry with the paper's chosen settings is then the same job as in the main table.
         """
         return None if self.recipe == PAPER_RECIPE and rate == PAPER_RATE else rate
 
 
 SCALES: Mapping[str, Scale] = MappingProxyType(
     {
-        # Less than a second a job, from what ships with scikit-learn: proves that all of it runs.
+        # Less than a second per job, on scikit-learn's digits: a test that everything runs.
         "smoke": Scale(
             name="smoke",
             sets=300,

@@ -37,15 +37,15 @@ class Outcome:
     Attributes
     ----------
     records
-        Of the plan's jobs that are done.
+        Records of finished jobs.
     waiting
-        Choices not begun.
+        Jobs that have not started.
     running
-        Choices begun.
+        Jobs that have started.
     errors
-        Choices that could not be done, with the reason; they are not recorded.
+        Jobs that could not run, with the reason; they are not recorded.
     workers
-        How many work on it now.
+        Current number of workers.
     """
 
     records: dict[str, Record]
@@ -74,15 +74,15 @@ def reproduce(
     Parameters
     ----------
     folder
-        The results folder; made if it is not there.
+        The results folder; created if it does not exist.
     processes
-        Local processes; None: one.
+        Number of local processes; None means one.
     cluster
-        The address of a Dask scheduler whose workers to use instead.
+        Address of a Dask scheduler whose workers to use instead.
     retry
-        Do again what failed before.
+        Run failed jobs again.
     watch
-        Told of every event; and of None when the work begins, and when nothing happens for a while.
+        Called with every event, and with None at the start and when nothing happens for a while.
     """
     from capnets.paper.execute import current
 
@@ -122,14 +122,14 @@ def _workers(runs: Path, processes: int, cluster: str | None) -> Workers:
 def _work(outcome: Outcome, workers: Workers, writer: Writer, watch: Watch | None) -> None:
     lost: Counter[str] = Counter()
     unusable: dict[str, str] = {}
-    seconds = 0.0  # whoever watches need not wait for the first event
+    seconds = 0.0  # show the initial state
     while outcome.waiting or outcome.running:
         _hand_out(outcome, workers, unusable)
         events = workers.events(timeout=seconds)
         seconds = 1.0
         for event in chain([next(events, None)], events):
             if event is None:
-                pass  # nothing happened; whoever watches sees that all goes on
+                pass  # nothing happened; refresh the display
             elif isinstance(event, EpochDone):
                 outcome.running[event.job.key].epoch = event.epoch
             elif isinstance(event, JobDone):

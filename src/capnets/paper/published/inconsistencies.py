@@ -1,7 +1,7 @@
-"""Where the printed numbers disagree with each other, with the text, or with arithmetic.
+"""Inconsistencies of the printed numbers with each other, with the text, or with arithmetic.
 
-None of them is corrected in the data: it holds what is printed. Each that is about numbers is shown
-by a calculation in the tests.
+The data are not corrected: they hold the printed numbers. Tests verify every numerical
+inconsistency by calculation.
 """
 
 from __future__ import annotations

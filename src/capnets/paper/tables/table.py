@@ -36,13 +36,13 @@ class Reading:
     metric
         Its name in the record, such as "mse".
     position
-        Which of a list, for a metric that is one; None: the metric is a number, or all of it is
-        shown (a curve).
+        Index into a metric that is a list; None if the metric is a number or is shown as a whole
+        (a curve).
     within
-        The statistic of such a list.
+        Statistic over a metric that is a list.
     exact
-        What such a list should begin with: instead of its numbers their distances from these are
-        read, the sum of the distances last.
+        Exact values of a metric that is a list. The entry then shows distances from them, with
+        their sum last.
     times
         Factor from the record's unit to the paper's.
 
@@ -86,19 +86,19 @@ class Entry:
     Attributes
     ----------
     row, column
-        Where it stands.
+        Position in the table.
     jobs
-        What it is made of: a run for each seed. None: not part of this scale.
+        Its jobs, one per seed; None if the entry is not part of this scale.
     minus
         Runs whose statistic is subtracted (a difference from the counterpart).
     statistic
-        Over the seeds.
+        Statistic over the seeds.
     published
-        What the paper prints; None if it prints nothing.
+        The printed number; None if there is none.
     dash
-        The paper prints a dash: the network did not converge.
+        True if the paper prints a dash: the network did not converge.
     caveat
-        Why the printed number cannot be held against ours, if it cannot.
+        Reason why the printed number cannot be compared with ours, if there is one.
     """
 
     row: str
@@ -137,16 +137,15 @@ class Table:
     Attributes
     ----------
     number
-        Where it is in the paper, such as "Table 1"; also found by it.
+        Number in the paper, such as "Table 1"; an alternative name of the table.
     shows
-        One sentence for the reader.
+        Description in one sentence.
     better
-        Whether lower or higher numbers are better; None: they are to be equal.
+        Whether lower or higher numbers are better; None if they should be equal.
     build
-        Its entries at a scale.
+        Function that returns the entries at a scale.
     exact
-        Rows of numbers that follow from what the table is about and need no run, by row and
-        column: they stand above the others.
+        Rows of exact numbers that need no run, by row and column; shown above the others.
     """
 
     name: str
