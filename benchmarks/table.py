@@ -190,8 +190,8 @@ def _streams(lines: list[Line]) -> list[str]:
         f"| network | {' | '.join(ways)} |",
         "|---" * (len(ways) + 1) + "|",
         *rows,
-        f"\nOne {endless['network']} stream of {endless['instances']:,} instances: largest "
-        f"resident memory {endless['peak_mb_after_first']} MB after the first hundred thousand, "
+        f"\nOne {endless['network']} stream of {endless['instances']:,} instances: peak memory "
+        f"{endless['peak_mb_after_first']} MB after 100,000 instances, "
         f"{endless['peak_mb_at_end']} MB at the end.",
     ]
 

@@ -66,7 +66,7 @@ def test_goals_tell_met_from_not_met():
     assert not any("torch-geometric" in goal.what for goal in goals(without, stream))
 
 
-def test_missing_peers_are_said_and_not_fatal(monkeypatch, capsys):
+def test_missing_peers_are_reported_and_not_fatal(monkeypatch, capsys):
     import speed
 
     packages = {"torch_geometric", "torchmil"}

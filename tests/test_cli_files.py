@@ -185,7 +185,7 @@ def test_options_for_columns_are_refused_for_npz(tmp_path):
 
 
 @pytest.mark.slow
-def test_kinds_of_labels_are_seen(table, tmp_path):
+def test_kinds_of_labels_are_detected(table, tmp_path):
     frame = pd.read_parquet(table)
     frame["rich"], frame["poor"] = frame["worth"] > 0.5, frame["worth"] < -0.5
     frame.to_csv(tmp_path / "t.csv", index=False)

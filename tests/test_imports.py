@@ -10,7 +10,7 @@ import pytest
 import capnets
 
 PACKAGE = Path(capnets.__file__).parent
-ROOMS = {path.stem for path in PACKAGE.iterdir() if path.suffix in {"", ".py"}} - {"__init__"}
+SUBPACKAGES = {path.stem for path in PACKAGE.iterdir() if path.suffix in {"", ".py"}} - {"__init__"}
 HEAVY = ["torch", "sklearn", "pandas", "pyarrow", "matplotlib", "lightning_fabric", "onnx"]
 
 
@@ -53,8 +53,8 @@ def test_unknown_name():
         capnets.Capacity  # noqa: B018
 
 
-def test_no_public_name_is_a_room():
-    assert not ROOMS & set(capnets.__all__)
+def test_public_names_are_not_packages():
+    assert not SUBPACKAGES & set(capnets.__all__)
 
 
 def test_type_checkers_are_told_the_same():

@@ -29,7 +29,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the malloc of glibc")
-def test_what_was_freed_is_kept():
+def test_freed_memory_is_kept():
     faults = {
         how: int(subprocess.check_output([sys.executable, "-c", PROGRAM, how]))
         for how in ("keep", "give back")

@@ -110,7 +110,7 @@ class TestCreate:
         other = Run.create(tmp_path / "r", replace(CONFIG, seed=8))
         assert Run(tmp_path / "r").config.seed == other.config.seed == 8
 
-    def test_resume_what_is_not_there(self, tmp_path):
+    def test_resume_without_a_run(self, tmp_path):
         assert Run.create(tmp_path / "r", CONFIG, resume=True).config == CONFIG
 
     @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ class TestCreate:
 
 
 class TestLock:
-    def test_second_is_told(self, run):
+    def test_second_process_gets_an_error(self, run):
         with run.lock():
             with pytest.raises(InputError, match="another process is training into"):
                 Run.create(run.folder, CONFIG, force=True)

@@ -106,7 +106,7 @@ class TestWay:
             assert [i["expected"] for i in found["instances"]] == task.expected(chosen).tolist()
             assert found["label"] == chosen.y[0]
 
-    def test_explain_for_people(self, say, trained):
+    def test_explain_as_text(self, say, trained):
         answer = say("explain", trained)
         assert answer.code == 0
         assert "expected" in answer.text

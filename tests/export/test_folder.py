@@ -147,7 +147,7 @@ def test_what_is_no_network_is_not_written(tmp_path, source):
         ("squared", 1, None, "sets x 1, in the unit of the label"),
     ],
 )
-def test_logits_are_called_so(tmp_path, loss, outputs, classes, words):
+def test_logits_are_labelled(tmp_path, loss, outputs, classes, words):
     spec = ModelSpec("c-gru", in_features=3, hidden=8, outputs=outputs)
     labels = {"classes": classes} if classes else None
     config = RunConfig(spec, Recipe(), seed=0, data={"labels": labels, "orders": 8}, loss=loss)
@@ -210,7 +210,7 @@ def test_a_slight_difference_is_enough():
         compare(model, original)
 
 
-def test_the_unit_decides_what_is_slight():
+def test_tolerance_scales_with_the_unit():
     model = network()
     with torch.no_grad():
         model.unit.mul_(1e-6)
@@ -267,7 +267,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_folder_that_is_no_run(tmp_path):
+def test_folder_that_is_not_a_run(tmp_path):
     with pytest.raises(InputError, match="is not a run"):
         export(tmp_path, tmp_path / "out")
 

@@ -142,7 +142,7 @@ GOOD = Stream(ENGINE).state
         ({}, {"format": 3}, "newer capnets"),
     ],
 )
-def test_what_is_no_sound_state(tmp_path, arrays, about, message):
+def test_invalid_states(tmp_path, arrays, about, message):
     path = tmp_path / "state"
     tensors = {name: getattr(GOOD, name) for name in ("memory", "prediction", "instances")}
     about = {"format": 1, "fingerprint": GOOD.fingerprint} | about

@@ -130,7 +130,7 @@ with folders.replacing(Path(arguments[0]), busy="busy") as new:
 """
 
 
-def test_killed_at_every_act(tmp_path, way):
+def test_killed_at_every_step(tmp_path, way):
     for moment in range(1, 100):
         folder = tmp_path / str(moment) / "x"
         folder.parent.mkdir()

@@ -213,7 +213,7 @@ def test_the_rule_for_missing_values_is_chosen_in_training(frame):
         )
 
 
-def test_an_npz_file_is_no_table(tmp_path):
+def test_npz_file_is_not_a_table(tmp_path):
     np.savez(tmp_path / "t.npz", X=np.ones((1, 1)))
     with pytest.raises(InputError, match="no columns") as caught:
         read_table(tmp_path / "t.npz", NUMBERS)

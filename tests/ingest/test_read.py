@@ -37,7 +37,7 @@ def test_every_format_gives_the_same_sets(frame, tmp_path, kind, monkeypatch):
         np.testing.assert_allclose(sets[k], expected, rtol=1e-6)
 
 
-def test_row_r_of_the_table_is_row_r_of_the_pool(frame):
+def test_table_rows_keep_their_position(frame):
     sets = read_table(frame, NUMBERS).sets
     np.testing.assert_array_equal(sets.instances[:, 0], frame["x1"].astype("float32"))
 

@@ -49,7 +49,7 @@ def test_suspicious_columns_are_named(frame, values, words):
     assert pd.Series([warning]).str.contains(words).all(), warning
 
 
-def test_heavy_tails_are_no_outliers(frame):
+def test_heavy_tails_are_not_outliers(frame):
     frame["x1"] = np.exp(np.random.default_rng(0).normal(size=40) * 2)
     assert not read_table(frame, COLUMNS).summary().warnings
 

@@ -51,7 +51,7 @@ class TestTrain:
         other = train_task(tmp_path / "run", SPEC, **ASKED, seed=2)
         assert other.metrics["shared"]["mse"] != run.metrics["shared"]["mse"]
 
-    def test_finished_is_given_back(self, run):
+    def test_finished_run_is_returned(self, run):
         seen = []
         again = train_task(
             run.folder, SPEC, **ASKED, seed=1, resume=True, callbacks=[EpochEnd(seen.append)]

@@ -47,7 +47,7 @@ def test_softmax():
     torch.testing.assert_close(masked.softmax(scores, None), scores.softmax(-1))
 
 
-def test_blank_hides_what_is_not_a_number():
+def test_blank_hides_nan():
     values = torch.full((3, 4), torch.nan).masked_fill(MASK, 1.0)
     assert masked.total(values, MASK).tolist() == [3, 1, 4]
 

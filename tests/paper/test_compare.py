@@ -345,7 +345,7 @@ def test_smaller_experiments_get_no_verdict():
     assert (shown.ours, shown.entry.published, shown.verdict) == (0.1, 0.25, None)
 
 
-def test_missing_seeds_are_told():
+def test_missing_seeds_are_reported():
     one = with_errors([FULL.job("c-gru", "US")], [1.0])
     table = compare(one, protocol="shared").tables["main-mean"]
     assert (table.by_place["c-gru", "US"].done, table.by_place["c-gru", "US"].wanted) == (1, 3)

@@ -142,8 +142,8 @@ def test_json_round_trip(orders):
 
 @pytest.mark.parametrize("count", range(1, 8))
 @pytest.mark.parametrize("antithetic", [True, False])
-def test_words_count_right(count, antithetic):
-    """Every order is named once: those that have a reverse, their reverses, and what is left."""
+def test_description_of_random_orders(count, antithetic):
+    """The description counts every order once: pairs with their reverses, and single orders."""
     orders = Orders.random(count, antithetic=antithetic)
     sizes = Counter(len(block) for block in orders.blocks(sets_of(SIZES)))
     pairs, alone = sizes[2], sizes[1]

@@ -109,7 +109,7 @@ class TestSharing:
         assert np.shares_memory(part.index, three.index)
         assert np.shares_memory(part.y, three.y)
 
-    def test_subsets_and_orders_share_the_pool(self, three):
+    def test_subsets_and_orders_share_the_instances(self, three):
         assert three.subset([2, 0]).instances is three.instances
         assert three.shuffled(generator()).instances is three.instances
         assert Sets.concatenate([three, three[:1]]).instances is three.instances

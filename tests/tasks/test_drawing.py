@@ -26,7 +26,7 @@ def test_numbers_and_sizes(task):
     assert chisquare(counts).pvalue > 1e-4
 
 
-def test_all_parts_share_one_pool(task):
+def test_all_parts_share_the_instances(task):
     assert task.train.instances is task.valid.instances is task.test.instances
     assert len(task.train.instances) == len(task.images.pixels)
     assert task.train.instances.dtype == np.float32
@@ -44,7 +44,7 @@ def test_classes_are_uniform_and_images_of_a_class_too():
         assert chisquare(counts).pvalue > 1e-5
 
 
-def test_no_place_in_a_set_knows_the_class():
+def test_position_does_not_reveal_the_class():
     """Sorted instances would tell an ordered network part of the label."""
     task = make(replace(SPEC, sizes=(10,)))
     table = task.classes(task.train).reshape(-1, 10)

@@ -58,7 +58,7 @@ def test_learns_from_training_images_only(name, digits):
 
 
 @pytest.mark.parametrize("name", ["pca", "patches", "cnn"])
-def test_only_one_of_them_looks_at_classes(name, digits):
+def test_use_of_classes_is_declared(name, digits):
     from dataclasses import replace
 
     turned = replace(digits, name="turned", classes=(digits.classes + digits.classes // 5) % 10)

@@ -110,7 +110,7 @@ def test_without_a_network_the_error_says_what_to_put_where(places):
     assert list(places["cache"].rglob("*.*")) == []
 
 
-def test_no_public_home_is_said(places, monkeypatch):
+def test_file_without_public_address(places, monkeypatch):
     monkeypatch.setitem(FILES, NAME, replace(FILES[NAME], url=None))
     with pytest.raises(InputError, match="no public address"):
         find(NAME)
@@ -140,7 +140,7 @@ def test_a_broken_download_leaves_nothing_behind(places, home, monkeypatch, cont
     assert [p for p in places["cache"].rglob("*") if p.is_file()] == []
 
 
-def test_a_missing_data_folder_is_said(places, monkeypatch):
+def test_missing_data_folder(places, monkeypatch):
     monkeypatch.setenv("CAPNETS_DATA", str(places["data"] / "no"))
     with pytest.raises(InputError, match="CAPNETS_DATA"):
         find(NAME)

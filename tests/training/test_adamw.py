@@ -55,7 +55,7 @@ def test_rate_changes():
 
 
 @pytest.mark.parametrize("idle", [{0}, {0, 1, 5}, {7}, set(range(STEPS))], ids=str)
-def test_parameters_that_rest(idle):
+def test_idle_parameters(idle):
     """Bias corrections count the steps of each parameter."""
     ours, theirs = network(), network()
     learn(ours, AdamW(ours.parameters(), lr=0.01), idle=idle)

@@ -120,7 +120,7 @@ class TestDrawFrom:
             assert generator(cpu) is source
         assert generator(cpu) is None
 
-    def test_what_draws_elsewhere_is_known(self):
+    def test_modules_that_draw_elsewhere(self):
         for name in MODELS:
             assert not draws_elsewhere(build(name, in_features=4, **DROPOUT, seed=0))
         with draw_from(0):

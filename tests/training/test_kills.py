@@ -68,7 +68,7 @@ def undisturbed(tmp_path_factory) -> dict[str, object]:
 
 
 class TestKilled:
-    def test_at_every_act_of_writing(self, tmp_path, undisturbed):
+    def test_killed_at_every_write(self, tmp_path, undisturbed):
         """Each process is killed one act later than the one before it went on from."""
         folder, moments = tmp_path / "run", 0
         while True:
@@ -148,7 +148,7 @@ class TestOverwriting:
         assert "holds a finished run; --force replaces it" in command.output
         assert contents(finished) == before
 
-    def test_resume_gives_it_back(self, finished, undisturbed):
+    def test_resume_returns_a_finished_run(self, finished, undisturbed):
         command = train(finished, "--resume", "--json")
         assert command.wait() == 0, command.output
         assert json.loads(command.output)["parameters"] == undisturbed["metrics"]["parameters"]
@@ -225,7 +225,7 @@ class TestNoRoom:
         assert command.wait() == 0, command.output
         assert contents(folder) == undisturbed
 
-    def test_not_even_a_configuration(self, tmp_path):
+    def test_no_space_for_the_configuration(self, tmp_path):
         command = train(tmp_path / "run", file_size=600)
         assert command.wait() == 2
         assert "config.json: File too large" in command.output

@@ -44,7 +44,7 @@ def names_of(model, parameters):
     return {name for name, p in model.named_parameters() if id(p) in chosen}
 
 
-def test_what_is_a_map():
+def test_maps_of_a_network():
     lstm = build("c-lstm", seed=0)
     stacks = maps(lstm)
     assert names_of(lstm, stacks) == {

@@ -157,7 +157,7 @@ Force = Annotated[bool, _option("--force", panel=RUN, help="Replace an existing 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a run goes, and how the process trains it."""
+    """Options of the run folder and of the training process."""
 
     out: Path | None
     threads: int

@@ -29,9 +29,9 @@ def measure_problem(
 ) -> dict[str, Any]:
     """Measure a network on the validation sets of a problem (else the training sets) and its tests.
 
-    Where exact added values are known, their error is measured too, and the share of labels, whole
-    numbers there, that predictions round to. Networks that depend on order and read one order are
-    also measured under random orders.
+    If exact added values are known, their error and the accuracy of rounded predictions are
+    measured too (labels are whole numbers then). Networks that depend on order and read one order
+    are also measured under random orders.
     """
     first = {"train": problem.train} if problem.valid is None else {"valid": problem.valid}
     result: dict[str, Any] = {}

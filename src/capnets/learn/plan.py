@@ -98,7 +98,7 @@ class Plan:
         )
 
     def _data(self, problem: Problem) -> dict[str, Any]:
-        if "task" in problem.origin:  # the spec of a task says everything about its sets
+        if "task" in problem.origin:  # the spec of a task determines its sets
             return problem.origin | ({} if self.orders == 1 else {"orders": self.orders})
         schema, names = problem.schema, problem.train.feature_names
         data = {
@@ -213,7 +213,7 @@ def _recipe(problem: Problem, options: Options, preset: Preset) -> Recipe:
         found = find_recipe(chosen) if isinstance(chosen, str) else chosen
     if options.epochs is not None:
         found = replace(found, epochs=options.epochs)
-    # Where order has a meaning, instances are read in it during training too.
+    # An order column also determines the order during training.
     return replace(found, reshuffle=False) if problem.order else found
 
 

@@ -19,7 +19,7 @@ __all__ = ["INSTANCES", "TEST_SHARE", "Problem"]
 #: Default share of the sets of a table that is kept to measure the result.
 TEST_SHARE = 0.2
 
-#: What instances are, and the `inputs` of the networks that read them.
+#: Kinds of instances, and the `inputs` of the networks that read them.
 INSTANCES = {"rows": "standardize", "vectors": "none", "pictures": "pictures"}
 
 
@@ -40,13 +40,13 @@ class Problem:
     groups
         A group per training set; splits keep groups whole.
     schema
-        How the table was read, if the sets come from one.
+        Schema of the table, if the sets come from one.
     origin
-        Where the sets come from, as a JSON object; recorded with the run.
+        Source of the sets, as a JSON object; recorded with the run.
     instances
-        What an instance is: a row of a table, a vector from an embedding, or a picture.
+        Kind of instance: a row of a table, a vector from an embedding, or a picture.
     exact
-        Whether labels are computed from the instances, without noise, and no instance lowers them.
+        Whether labels are computed from the instances without noise and are monotone.
     expected
         Function from sets to their exact added values, where these are known.
     """
