@@ -98,7 +98,7 @@ def test_extremes(priced):
 
 def test_categories_of_a_table_are_found(tmp_path):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"basket": np.repeat(np.arange(60), 3)})
+    frame = pd.DataFrame({"basket": np.repeat(np.arange(200), rng.integers(1, 6, size=200))})
     frame["kind"] = rng.choice(["cup", "$plate$", "<b>"], size=len(frame))
     price = frame["kind"].map({"cup": 1.0, "$plate$": 5.0, "<b>": 9.0})
     frame["worth"] = price.groupby(frame["basket"]).transform("sum")
@@ -107,7 +107,8 @@ def test_categories_of_a_table_are_found(tmp_path):
     found = explain_global(estimator.fit(frame), frame)
     table = found.by_category()
     assert list(table.index) == ["<b>", "$plate$", "cup"]
-    np.testing.assert_allclose(table["mean"], [9, 5, 1], atol=1.0)
+    # A learned baseline may take a share of every value; the differences remain.
+    np.testing.assert_allclose(-np.diff(table["mean"]), [4, 4], atol=0.7)
     html = found.to_html(title="A & B", source="baskets")
     assert "A &amp; B" in html
     assert "<b>" not in html
