@@ -45,6 +45,7 @@ def interactive_page(
     protocol: str | None = None,
     title: str = "",
     runtime: Runtime | None = None,
+    service: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> str:
     """Return a page on which users can edit sets and see the values change.
@@ -63,16 +64,23 @@ def interactive_page(
         The heading.
     runtime
         onnxruntime-web; by default the installed one.
+    service
+        Names of the networks in the service that sends the page and computes for it; the page then
+        holds neither graphs nor runtime.
     progress
         Called while files and features of a task are prepared.
     """
-    runtime = runtime or find_runtime()
+    if service is None:
+        runtime = runtime or find_runtime()
     if not runs:
         raise InputError("a page needs at least one run")
     examples = examples_of(
         runs[0], file, sets=sets, show=show, protocol=protocol, progress=progress
     )
     data = page_data(runs, examples, title=title)
+    if service is not None:
+        for network, name in zip(data["networks"], service, strict=True):
+            network |= {"service": name, "graphs": {}}
     return _assemble(data, runtime)
 
 
@@ -164,15 +172,16 @@ def _display(examples: Examples) -> list[dict[str, Any]]:
     ]
 
 
-def _assemble(data: dict[str, Any], runtime: Runtime) -> str:
+def _assemble(data: dict[str, Any], runtime: Runtime | None) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("capnets.pages", "static"), autoescape=True, undefined=StrictUndefined
     )
     code, style = script(), _static("page.css")
+    rights = "; connect-src 'self'" if runtime is None else " blob: 'wasm-unsafe-eval'"
     policy = (
-        f"default-src 'none'; script-src {_digest(code)} blob: 'wasm-unsafe-eval'; "
+        f"default-src 'none'; script-src {_digest(code)}{rights}; "
         f"style-src {_digest(style)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
     return environment.get_template("page.html.j2").render(
@@ -182,9 +191,13 @@ def _assemble(data: dict[str, Any], runtime: Runtime) -> str:
         json=json.dumps(data).replace("<", "\\u003c"),
         code=code,
         style=style,
-        runtime_name=NAME,
-        runtime_script=_base64(gzip.compress(runtime.script, mtime=0)),
-        runtime_wasm=_base64(gzip.compress(runtime.wasm, mtime=0)),
+        runtime=None
+        if runtime is None
+        else {
+            "name": NAME,
+            "script": _base64(gzip.compress(runtime.script, mtime=0)),
+            "wasm": _base64(gzip.compress(runtime.wasm, mtime=0)),
+        },
     )
 
 

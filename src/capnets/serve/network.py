@@ -19,7 +19,7 @@ from capnets.serve.limits import Limits, RequestError
 from capnets.serve.tensors import Given, tensor
 from capnets.sets import Array
 
-__all__ = ["Network", "open_networks"]
+__all__ = ["Network", "network_names", "open_networks"]
 
 
 class Network:
@@ -147,17 +147,30 @@ def open_networks(
     folders: Iterable[str | Path], *, limits: Limits, observe: Callable[[str, int], None]
 ) -> dict[str, Network]:
     """Open runs or exports; a network is named after its folder, equal names are numbered."""
-    found: dict[str, Network] = {}
-    for folder in map(Path, folders):
+    paths = [Path(folder) for folder in folders]
+    if not paths:
+        raise InputError("give at least one run to serve")
+    return {
+        name: Network(name, path, limits=limits, observe=observe)
+        for name, path in zip(network_names(paths), paths, strict=True)
+    }
+
+
+def network_names(folders: Iterable[Path]) -> list[str]:
+    """Return a name for every folder that can stand in an address.
+
+    >>> network_names([Path("a/run"), Path("b/run"), Path("my run!")])
+    ['run', 'run-2', 'my-run']
+    """
+    names: list[str] = []
+    for folder in folders:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-.") or "model"
         name, count = plain, 1
-        while name in found:
+        while name in names:
             count += 1
             name = f"{plain}-{count}"
-        found[name] = Network(name, folder, limits=limits, observe=observe)
-    if not found:
-        raise InputError("give at least one run to serve")
-    return found
+        names.append(name)
+    return names
 
 
 def _explanation_work(run: Run, body: ExplainBody, sizes: Array) -> float:

@@ -3,7 +3,8 @@
 //   infer(instances, mask) -> {prediction, values}   sets x size x features in
 //   step(instance, state)  -> {value, state}         one instance per set in
 //
-// WasmBackend runs the ONNX graphs of the page; a service can offer the same calls.
+// WasmBackend runs the ONNX graphs of the page. ServiceBackend asks the service that sent the page; it
+// offers the first call only, which is all that the page needs.
 
 /** Return the bytes of a base64 text. */
 export function bytes(text) {
@@ -75,5 +76,28 @@ export class WasmBackend {
       state: new Tensor(type, state ?? new Numbers(sets * shape[1]), [sets, shape[1]]),
     });
     return { value: found.value.data, state: found.next_state.data };
+  }
+}
+
+export class ServiceBackend {
+  constructor(name, shape) {
+    this.address = `/v2/models/${encodeURIComponent(name)}/infer`;
+    this.shape = shape;
+  }
+
+  async infer(instances, mask, sets, size) {
+    const inputs = [
+      ["instances", "FP32", [sets, size, ...this.shape], Array.from(instances)],
+      ["mask", "BOOL", [sets, size], Array.from(mask, Boolean)],
+    ].map(([name, datatype, shape, data]) => ({ name, datatype, shape, data }));
+    const answer = await fetch(this.address, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ inputs }),
+    });
+    const found = await answer.json();
+    if (!answer.ok) throw new Error(found.error);
+    const [prediction, values] = found.outputs.map(({ data }) => Float32Array.from(data));
+    return { prediction, values };
   }
 }

@@ -1,6 +1,6 @@
 // Connect the page: read its data, listen to people, draw what changed.
 
-import { WasmBackend, bytes, loadRuntime } from "./backend.js";
+import { ServiceBackend, WasmBackend, bytes, loadRuntime } from "./backend.js";
 import { parseCsv, toCsv } from "./csv.js";
 import { makeSortable } from "./drag.js";
 import { featuresOf, makeDrawable, pictureOf } from "./drawing.js";
@@ -204,10 +204,15 @@ class Page {
   }
 }
 
+async function backendsOf({ networks, shape }) {
+  if (networks[0].service) return networks.map(({ service }) => new ServiceBackend(service, shape));
+  const ort = await loadRuntime(by("runtime-script").textContent, by("runtime-wasm").textContent);
+  return networks.map(({ graphs }) => new WasmBackend(ort, graphs, shape));
+}
+
 async function main() {
   const data = readData();
-  const ort = await loadRuntime(by("runtime-script").textContent, by("runtime-wasm").textContent);
-  const backends = data.networks.map((network) => new WasmBackend(ort, network.graphs, data.shape));
+  const backends = await backendsOf(data);
   const page = new Page(new Session(data, backends));
   globalThis.capnets = page;
   await page.start();
