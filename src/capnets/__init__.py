@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from capnets.errors import InputError as InputError
     from capnets.estimators import SetClassifier as SetClassifier
+    from capnets.estimators import SetFeatures as SetFeatures
     from capnets.estimators import SetRegressor as SetRegressor
+    from capnets.estimators import SetSurvival as SetSurvival
     from capnets.evaluate import added_values as added_values
     from capnets.evaluate import predict as predict
     from capnets.explain import Explanation as Explanation
@@ -46,7 +48,9 @@ _HOMES = {
     "ModelSpec": ("capnets.models", "ModelSpec"),
     "Recipe": ("capnets.training.recipe", "Recipe"),
     "SetClassifier": ("capnets.estimators", "SetClassifier"),
+    "SetFeatures": ("capnets.estimators", "SetFeatures"),
     "SetRegressor": ("capnets.estimators", "SetRegressor"),
+    "SetSurvival": ("capnets.estimators", "SetSurvival"),
     "Sets": ("capnets.sets", "Sets"),
     "Stream": ("capnets.export", "Stream"),
     "Streams": ("capnets.export", "Streams"),

@@ -64,7 +64,7 @@ def test_faults_of_weights(case, weight, words):
     for use in (kind(**QUICK).fit, fitted.score):
         with pytest.raises(InputError, match=words):
             use(X, y, sample_weight=weights)
-        with pytest.raises(InputError, match="all weights are 0"):
+        with pytest.raises(InputError, match="all weights are zero"):
             use(X, y, sample_weight=np.zeros(60))
         with pytest.raises(InputError, match=r"weights have shape \(60, 1\)"):
             use(X, y, sample_weight=np.ones((60, 1)))
@@ -91,7 +91,7 @@ def test_gaps_in_what_is_given_by_row_are_not_taken_for_changes(case, gap):
 def test_faults_of_parameters_and_of_use(case):
     kind, X, y = case
     estimator = kind(**QUICK).fit(X, y)
-    with pytest.raises(InputError, match=r"4 features, but .* fitted with 3"):
+    with pytest.raises(InputError, match=r"4 features, but .* expecting 3"):
         estimator.predict(ragged(features=4))
     for settings, words in [
         ({"model": "c-gruu"}, "did you mean 'c-gru'"),

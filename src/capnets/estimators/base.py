@@ -92,6 +92,13 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        """Declare sets as input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True  # as many instances in every set
+        return tags
+
     # Training -----------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, teacher: Any = None) -> Self:
@@ -247,7 +254,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
         if given.sets.in_features != self.n_features_in_:
             raise InputError(
                 f"X has {given.sets.in_features} features, but {type(self).__name__} "
-                f"was fitted with {self.n_features_in_}"
+                f"is expecting {self.n_features_in_} features as input"
             )
         self._check_names(given.sets.feature_names)
         return given

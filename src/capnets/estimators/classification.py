@@ -90,6 +90,13 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.calibrate = calibrate
 
+    def __sklearn_tags__(self) -> Any:
+        """Declare that y may hold several labels at once."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # X may hold the labels
+        tags.classifier_tags.multi_label = True
+        return tags
+
     @property
     def classes_(self) -> Array:
         """The classes; for several labels at once the numbers of the labels."""

@@ -130,6 +130,11 @@ def read(
     empty = np.flatnonzero(given.sets.sizes == 0)
     if len(empty):
         raise InputError(f"set {empty[0]} has no instances; remove it")
+    if 0 in given.sets.feature_shape:
+        raise InputError(
+            f"X has 0 feature(s) (shape=({len(given.sets.index)}, 0)) while a minimum of 1 is "
+            "required."
+        )
     given.sets.check_finite()
     return given
 
@@ -164,6 +169,10 @@ def _is_table(X: Any) -> bool:
 
 
 def _arrays(X: Any) -> list[Any]:
+    if hasattr(X, "tocsr"):
+        raise InputError(
+            "X is sparse, which is not supported: give one dense 2-D array per set (X.toarray())"
+        )
     if isinstance(X, np.ndarray) and X.dtype != object and X.ndim != 3:
         raise InputError(
             f"X has shape {X.shape}; expected a list with one 2-D array (instances x features) per "

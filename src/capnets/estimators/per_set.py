@@ -68,7 +68,7 @@ def weighted(sets: Sets, *weights: Array | None) -> Sets:
         return sets
     product: Array = np.prod(factors, axis=0)
     if not product.any():
-        raise InputError("all weights are 0; some must be above 0")
+        raise InputError("all weights are zero; some must be above 0")
     # Mean 1, so that weights do not change the effective learning rate.
     return replace(sets, weights=(product / product.mean()).astype(np.float32))
 
@@ -95,6 +95,8 @@ def _array(values: Any, name: str) -> Array:
         listed = np.asarray(values)
     except ValueError as error:
         raise InputError(f"{name} has rows of unequal lengths; expected one per set") from error
+    if listed.dtype.kind == "c":
+        raise InputError(f"Complex data not supported: {name} holds complex numbers")
     # pandas returns columns of several types, or with missing values, as objects.
     if listed.dtype == object and all(isinstance(v, NUMBERS) for v in listed.flat):
         return np.array(listed.tolist()).reshape(listed.shape)

@@ -77,6 +77,13 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
 
     classifies = False
 
+    def __sklearn_tags__(self) -> Any:
+        """Declare that y may have several columns."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # X may hold the labels
+        tags.target_tags.multi_output = True
+        return tags
+
     @property
     def flat_(self) -> bool:
         """Whether a prediction is one number rather than a row."""

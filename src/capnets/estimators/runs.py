@@ -13,6 +13,7 @@ from capnets.estimators.base import SetEstimator
 from capnets.estimators.classification import SetClassifier
 from capnets.estimators.inputs import Given
 from capnets.estimators.regression import SetRegressor
+from capnets.estimators.survival import SetSurvival
 from capnets.ingest.encode import as_text
 from capnets.learn.measure import measure_sets
 from capnets.learn.seen import are_seen
@@ -22,10 +23,12 @@ from capnets.sets import Sets
 __all__ = ["evaluate_run", "load_estimator"]
 
 
-def load_estimator(folder: str | Path) -> SetRegressor | SetClassifier:
+def load_estimator(folder: str | Path) -> SetRegressor | SetClassifier | SetSurvival:
     """Load the fitted estimator of a run that was trained on a table."""
     run = Run(folder)
-    kinds = {"SetRegressor": SetRegressor, "SetClassifier": SetClassifier}
+    kinds: dict[str, type[SetRegressor] | type[SetClassifier] | type[SetSurvival]] = {
+        kind.__name__: kind for kind in (SetRegressor, SetClassifier, SetSurvival)
+    }
     kind = kinds.get(run.config.data.get("estimator", ""))
     if kind is None:
         raise InputError(f"{folder} was trained on a set task, not on a table of your own")

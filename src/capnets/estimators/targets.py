@@ -62,7 +62,7 @@ def classes(labels: Array, given: Given | None) -> tuple[Array, Target]:
     if found.dtype.kind == "f" and (found % 1 != 0).any():
         raise InputError(
             f"y has fractions such as {found[found % 1 != 0][0]}: these are "
-            "amounts, not classes; use SetRegressor"
+            "continuous amounts, not classes; use SetRegressor"
         )
     return numbers.astype(np.float64), Target.of_classes(found, names)
 

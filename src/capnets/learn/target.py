@@ -1,4 +1,4 @@
-"""Meaning of labels: amounts, classes, or several labels at once.
+"""Meaning of labels: amounts, classes, several labels at once, or times until an event.
 
 Added values of classes are logits. They are summed first, and the link (logistic or softmax) is
 applied to the sum, so they stay additive.
@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.special import expit, log_softmax, softmax
 
 from capnets import metrics
 from capnets.errors import InputError, unknown
 from capnets.sets import Array
+from capnets.training.survival import concordance
 
 __all__ = ["KINDS", "Target"]
 
@@ -22,6 +24,7 @@ KINDS = {
     "amount": "numbers, predicted with a squared loss",
     "class": "one class per set",
     "labels": "several labels per set, each present or absent",
+    "survival": "a time, and whether the event happened then (1) or the set was censored (0)",
 }
 
 
@@ -32,7 +35,7 @@ class Target:
     Parameters
     ----------
     kind
-        `amount`, `class` or `labels`.
+        `amount`, `class`, `labels` or `survival`.
     outputs
         Number of network outputs: one per amount, label or class; two classes share one.
     classes
@@ -62,13 +65,13 @@ class Target:
     @property
     def classifies(self) -> bool:
         """Return whether predictions are classes or labels, not amounts."""
-        return self.kind != "amount"
+        return self.kind in ("class", "labels")
 
     @property
     def loss(self) -> str:
         """Return the name of the training loss."""
-        if self.kind == "amount":
-            return "squared"
+        if not self.classifies:
+            return "cox" if self.kind == "survival" else "squared"
         return "logistic" if self.kind == "labels" or len(self.classes) == 2 else "softmax"
 
     @property
@@ -76,6 +79,8 @@ class Target:
         """Return the name of each output: a target column, or a class (of two, the second)."""
         if self.kind == "class":
             return [str(c) for c in self.classes[-self.outputs :]]
+        if self.kind == "survival":
+            return ["log-hazard"]
         if len(self.names) == self.outputs:
             return list(self.names)
         return [str(k) for k in range(self.outputs)]
@@ -92,7 +97,7 @@ class Target:
 
     def decide(self, raw: Array) -> Array:
         """Map network outputs to predictions: amounts, the likeliest class, or rows of 0 and 1."""
-        if self.kind == "amount":
+        if not self.classifies:
             return raw[:, 0] if self.flat else raw
         shares = self.probabilities(raw)
         if self.kind == "labels":
@@ -102,12 +107,16 @@ class Target:
 
     def strata(self, y: Array | None) -> Array | None:
         """Return the classes that parts of the sets should hold in equal shares."""
+        if self.kind == "survival" and y is not None:
+            return y[:, 1]
         return y if self.kind == "class" else None
 
     def memberships(self, y: Array) -> Array:
         """Return sets x (classes, or presence and absence of every label), as 0 and 1."""
         if self.kind == "amount":
             return np.zeros((len(y), 0), dtype=np.int64)
+        if self.kind == "survival":
+            return np.stack([y[:, 1] > 0, y[:, 1] <= 0], axis=1).astype(np.int64)
         if self.kind == "labels":
             return np.concatenate([y > 0.5, y <= 0.5], axis=1).astype(np.int64)
         members: Array = y.reshape(-1, 1) == np.arange(len(self.classes))
@@ -118,6 +127,8 @@ class Target:
         y = np.asarray(y)
         if self.kind == "amount":
             return metrics.regression(y.reshape(raw.shape), raw)
+        if self.kind == "survival":
+            return {"concordance": concordance(*map(torch.as_tensor, (raw[:, 0], *y.T)))}
         shares = self.probabilities(raw)
         if self.kind == "labels":
             same = (shares > 0.5) == (y > 0.5)
@@ -151,11 +162,11 @@ class Target:
 
     @staticmethod
     def loss_of(measured: dict[str, float]) -> float:
-        """Return the number to minimize: log loss, squared error, or the share of wrong labels."""
+        """Return the number to minimize: log loss, squared error, or the share of errors."""
         for name in ("log_loss", "mse"):
             if name in measured:
                 return measured[name]
-        return 1 - measured["accuracy"]
+        return 1 - measured["concordance" if "concordance" in measured else "accuracy"]
 
     # Recorded form: the keys `estimator` and `labels` of a run on a table ------------------------
 
@@ -163,6 +174,8 @@ class Target:
         """Return the target as it is recorded with a run."""
         if self.kind == "amount":
             return {"estimator": "SetRegressor", "labels": {"flat": self.flat}}
+        if self.kind == "survival":
+            return {"estimator": "SetSurvival", "labels": {"flat": True}}
         classes = list(self.classes) if self.kind == "class" else list(range(self.outputs))
         labels = {"classes": classes, "multilabel": self.kind == "labels"}
         return {"estimator": "SetClassifier", "labels": labels}
@@ -176,6 +189,8 @@ class Target:
             labels = data["labels"]
             if data["estimator"] == "SetRegressor":
                 return cls("amount", outputs, names=names, flat=bool(labels["flat"]))
+            if data["estimator"] == "SetSurvival":
+                return cls("survival", outputs, names=names)
             if labels["multilabel"]:
                 return cls("labels", outputs, names=names, flat=False)
             return cls("class", outputs, tuple(labels["classes"]), names)

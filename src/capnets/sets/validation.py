@@ -150,6 +150,8 @@ def as_array(values: Any, name: str) -> Array:
         raise InputError(
             f"{name} is a {type(values).__name__} that is no array: {error}"
         ) from error
+    if array.dtype.kind == "c":  # a conversion to real numbers would drop the imaginary parts
+        raise InputError(f"Complex data not supported: {name} holds complex numbers")
     if array.dtype == np.longdouble and array.dtype.itemsize > 8:
         array = array.astype(np.float64)
     if not array.dtype.isnative:
