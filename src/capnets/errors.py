@@ -34,6 +34,6 @@ def unknown(kind: str, name: object, choices: Iterable[str], *, listed: str = ""
     """
     known = list(choices)
     near = get_close_matches(str(name), known, n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    hint = f": did you mean {' or '.join(map(repr, near))}?" if near else "."
     rest = f"`{listed}` lists all" if listed else f"Choices: {', '.join(known)}"
-    return InputError(f"unknown {kind} {name!r}: {hint}{rest}")
+    return InputError(f"unknown {kind} {name!r}{hint} {rest}")

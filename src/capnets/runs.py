@@ -152,7 +152,7 @@ class Run:
                 return cls._begin(folder, config)
             if not resume:
                 raise InputError(
-                    f"{folder} holds a finished run; --force replaces it"
+                    f"{folder} holds a finished run; --force replaces it, another folder keeps it"
                     if finished
                     else f"{folder} is an unfinished run; --resume continues, --force starts over"
                 )

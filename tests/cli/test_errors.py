@@ -44,6 +44,7 @@ class TestErrors:
                 "epochs must be from 1 to 1,000,000",
             ),
             (["train", "US:digits", "--target", "y"], "name its columns"),
+            (["train", "nothing.csv", "--set-column", "s"], "name its columns"),
             (["train", "US.csv", "--set-column", "s", "--target", "y"], "no such file"),
             (["predict", "run", "file.csv", "-o", "p.csv", "--threads", 0], "for '--threads'"),
             (["task", "train", "US:digits", "--sets", 10**12], "GB of memory are needed"),
@@ -51,7 +52,7 @@ class TestErrors:
             (["task", "train", "US:digits", "--hidden", 0], "Invalid value for '--hidden'"),
             (
                 ["task", "train", "sentiment:ted"],
-                "unknown source of documents 'ted': Choices: womens",
+                "unknown source of documents 'ted'. Choices: womens",
             ),
             (
                 ["task", "train", "Sent", "--size", 3, "--sets", 9],

@@ -78,7 +78,7 @@ def test_classes_by_name(pets):
     np.testing.assert_allclose(by_index.values, found.values)
     with pytest.raises(InputError, match="unknown output 'dgo': did you mean 'dog'"):
         estimator.explain(frame, output="dgo")
-    with pytest.raises(InputError, match="say which one: cat, dog, fish"):
+    with pytest.raises(InputError, match="choose one with `output`: cat, dog, fish"):
         estimator.explain(frame)
     unlabelled = frame.drop(columns="pet")
     assert estimator.explain(unlabelled, output="cat").true_classes is None

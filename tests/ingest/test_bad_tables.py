@@ -281,3 +281,8 @@ def test_columns_of_unusual_types(frame):
 def test_columns_are_named_by_text(name, value):
     with pytest.raises(InputError, match=f"{name} must be"):
         Columns(**{"set": "s", name: value})
+
+
+def test_a_file_without_column_names(tmp_path):
+    (tmp_path / "t.csv").write_text("0,3.5,1.25,17\n0,2.5,1.75,17\n")
+    refused(tmp_path / "t.csv", NUMBERS, "unknown column", "first row looks like data")

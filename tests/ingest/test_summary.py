@@ -73,3 +73,8 @@ def test_lists_of_arrays_have_a_summary_too():
 
     X = [np.eye(3)[:k] for k in (1, 2, 3)]
     assert read(X, None).summary().sizes == (1.0, 2.0, 3.0)
+
+
+def test_sets_of_one_instance_are_pointed_out(frame):
+    rows = pd.concat([frame] * 2, ignore_index=True).assign(basket=lambda f: f.index)
+    assert any("one instance" in text for text in read_table(rows, COLUMNS).summary().warnings)

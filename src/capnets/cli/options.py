@@ -23,20 +23,29 @@ def _option(*names: str, panel: str, **settings: Any) -> Any:
 # Columns of a table -------------------------------------------------------------------------------
 
 SetColumn = Annotated[
-    str | None, _option("--set-column", panel=COLUMNS, help="Column that names the set of a row.")
+    str | None,
+    _option("--set-column", panel=COLUMNS, help="Column that names the set of a row (needed)."),
 ]
 Target = Annotated[
-    list[str] | None, _option("--target", panel=COLUMNS, help="Column to predict; repeatable.")
+    list[str] | None,
+    _option("--target", panel=COLUMNS, help="Column to predict (needed); repeatable."),
 ]
 Features = Annotated[
     list[str] | None,
     _option(
-        "--features", panel=COLUMNS, help="Feature column or pattern.", show_default="all others"
+        "--features",
+        panel=COLUMNS,
+        help="Feature column or pattern; repeatable.",
+        show_default="all others",
     ),
 ]
 Categories = Annotated[
     list[str] | None,
-    _option("--categories", panel=COLUMNS, help="Feature column or pattern with categories."),
+    _option(
+        "--categories",
+        panel=COLUMNS,
+        help="Column or pattern with categories: text, codes; repeatable.",
+    ),
 ]
 OrderColumn = Annotated[
     str | None,
@@ -73,7 +82,10 @@ Classify = Annotated[
 # Network ------------------------------------------------------------------------------------------
 
 Model = Annotated[
-    str | None, _option("--model", "-m", panel=NETWORK, help="A name from `capnets models`.")
+    str | None,
+    _option(
+        "--model", "-m", panel=NETWORK, help="A name from `capnets models`.", show_default="c-gru"
+    ),
 ]
 Hidden = Annotated[int | None, _option("--hidden", panel=NETWORK, min=1, help="Hidden dimensions.")]
 Layers = Annotated[
@@ -84,7 +96,11 @@ Members = Annotated[
 ]
 Activation = Annotated[
     str | None,
-    _option("--activation", panel=NETWORK, help="Of added values: abs, identity, softplus."),
+    _option(
+        "--activation",
+        panel=NETWORK,
+        help="Activation of added values: abs (never negative), identity or softplus.",
+    ),
 ]
 AggregationName = Annotated[
     str | None,
@@ -105,9 +121,14 @@ Sort = Annotated[
 
 RecipeName = Annotated[
     str | None,
-    _option("--recipe", panel=TRAINING, help="muon, fast, large, medium, small, tiny, or paper."),
+    _option(
+        "--recipe",
+        panel=TRAINING,
+        help="muon, fast, large, medium, small, tiny, or paper.",
+        show_default="by the number of sets",
+    ),
 ]
-Epochs = Annotated[int | None, _option("--epochs", panel=TRAINING, help="Number of epochs.")]
+Epochs = Annotated[int | None, _option("--epochs", panel=TRAINING, help="Epochs of each network.")]
 BatchSize = Annotated[int | None, _option("--batch-size", panel=TRAINING, help="Sets per step.")]
 LearningRate = Annotated[
     float | None, _option("--learning-rate", panel=TRAINING, help="Highest learning rate.")
@@ -183,11 +204,19 @@ def columns_of(file: str, set_column: str | None, target: list[str] | None, **ot
         raise InputError(
             f"{file}: name its columns with --set-column … and --target …, "
             "the set that a row belongs to and the column to predict "
-            "(documents need no set column: --text-column …)"
+            f"(documents need no set column: --text-column …){_column_names(file)}"
         )
     from capnets.ingest import Columns
 
     return Columns(set=set_column or "", target=tuple(target), **others)
+
+
+def _column_names(file: str) -> str:
+    if not Path(file).is_file():
+        return ""
+    from capnets.ingest.sources import open_source
+
+    return f". Its columns: {', '.join(open_source(file).names)}"
 
 
 def priors_of(

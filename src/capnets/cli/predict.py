@@ -48,7 +48,7 @@ def predict(
     if as_json:
         print_json({"run": str(run), "out": str(out), "sets": sets})
         return
-    typer.echo(f"{sets:,} sets are in {out}: one row per instance, with its added value.")
+    typer.echo(f"Sets predicted: {sets:,}. {out} has one row per instance, with its added value.")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -99,22 +99,26 @@ def epochs(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("validation error {task.fields[valid]}"),
+        TextColumn("{task.fields[error]}"),
         TimeRemainingColumn(),
     )
     terminal = console(stderr=True)
     lines = not quiet and not terminal.is_terminal
     with Progress(*columns, console=terminal, disable=quiet or lines) as bar:
-        task = bar.add_task(title, total=total, valid="…")
+        task = bar.add_task(title, total=total, error="")
 
         def show(line: dict[str, Any]) -> None:
-            valid = "-" if line["valid"] is None else f"{line['valid']:.4g}"
+            # Few sets are not worth holding some out: then only the training loss is known.
+            held_out = line["valid"] is not None
+            error = (
+                f"validation error {line['valid']:.4g}"
+                if held_out
+                else f"training loss {line['train']:.4g}"
+            )
             last = int(line.get("epochs") or total or 1)
-            bar.update(task, completed=line["epoch"], total=last, valid=valid)
+            bar.update(task, completed=line["epoch"], total=last, error=error)
             if lines and line["epoch"] % max(1, last // 10) == 0:
-                typer.echo(
-                    f"{title}: epoch {line['epoch']}/{last}, validation error {valid}", err=True
-                )
+                typer.echo(f"{title}: epoch {line['epoch']}/{last}, {error}", err=True)
 
         yield show
 

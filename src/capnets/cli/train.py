@@ -116,9 +116,8 @@ def _train(
         if not where.as_json and plan.choice is not None:
             _print_choice(plan)
         each, members = plan.recipe.epochs, plan.model.members
-        with epochs(
-            f"{plan.model.name} on {name}", each * members, quiet=where.as_json
-        ) as show:  # fmt: skip
+        networks = plan.model.name if members == 1 else f"{members} {plan.model.name} networks"
+        with epochs(f"{networks} on {name}", each * members, quiet=where.as_json) as show:
 
             def progress(line: dict[str, Any]) -> None:
                 # Members are trained one after another; each has all epochs of the recipe.
@@ -138,6 +137,7 @@ def _train(
     print_quality(run)
     typer.echo(f"The run is in {run.folder} ({run.metrics['total_seconds']} s).")
     typer.echo(f"Use it: capnets predict {run.folder} FILE -o predictions.parquet")
+    typer.echo(f"Explain it: capnets explain {run.folder} FILE --html explained.html")
 
 
 def _recorded(folder: Path) -> Plan | None:

@@ -21,6 +21,8 @@ __all__ = ["data_problem", "file_problem"]
 
 #: Whole numbers with at most this many distinct values are reported as possible classes.
 FEW = 10
+#: Measures on a fifth of fewer sets than this are mostly chance.
+MIN_SETS = 20
 
 
 def data_problem(
@@ -75,7 +77,8 @@ def file_problem(
         As in `data_problem`.
     """
     if not Path(file).exists():
-        raise InputError(f"{file}: there is no such file; set tasks: `capnets task train {file}`")
+        task = "" if Path(file).suffix else f"; set tasks: `capnets task train {file}`"
+        raise InputError(f"{file}: there is no such file{task}")
     named = classify is None and _names_classes(file, columns)
     given = read(
         file, columns, labels=True, classify=bool(classify) or named, learning=True, folder=folder
@@ -95,6 +98,10 @@ def file_problem(
     kinds = {"amount": "an amount", "class": "classes", "labels": "labels, each present or absent"}
     shown = f" ({', '.join(map(str, target.classes[:6]))})" if target.classes else ""
     note = f"Predicting {kinds[target.kind]}{shown}: {reason}."
+    if len(y) < MIN_SETS:
+        note += (
+            f"\nwarning: fewer than {MIN_SETS} sets; a test on a share of them is mostly chance."
+        )
     return problem, f"{given.summary()}\n{note}"
 
 

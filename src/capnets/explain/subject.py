@@ -95,7 +95,7 @@ def output_index(output: int | str | None, names: Sequence[str]) -> int | None:
     if output is not None and not 0 <= output < len(names):
         raise InputError(f"output {output} does not exist: there are {len(names)}")
     if output is None and len(names) > 1:
-        raise InputError(f"there are several outputs; say which one: {', '.join(names)}")
+        raise InputError(f"there are several outputs; choose one with `output`: {', '.join(names)}")
     return output
 
 

@@ -204,4 +204,8 @@ def matches(name: str, pattern: str) -> bool:
 
 def missing_column(name: str, names: list[str], *, where: str) -> InputError:
     """Return an error for a missing column that suggests similar names."""
-    return InputError(f"{where}: {unknown('column', name, names)}")
+    from capnets.ingest.summary import looks_like_data
+
+    headless = looks_like_data(tuple(names))
+    advice = ". The first row looks like data: add a row of column names" if headless else ""
+    return InputError(f"{where}: {unknown('column', name, names)}{advice}")

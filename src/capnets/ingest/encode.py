@@ -22,7 +22,7 @@ __all__ = [
 #: A category with more values than this is probably an identifier.
 MOST_CATEGORIES = 256
 #: An imputation is part of a trained network.
-RULE = "Choose it when training: --missing mean or zero, Columns(missing=…)."
+RULE = 'Choose it when training: --missing mean (or zero), Columns(missing="mean").'
 
 
 def learn_schema(source: Source, columns: Columns) -> Schema:
@@ -138,7 +138,7 @@ class Encoder:
                 f"{where}: the value {batch.column(name)[r].as_py()} is infinite "
                 "(or too large for float32); correct or drop it"
             )
-        raise InputError(f"{where}: no value. Fill or drop it, or use an imputation. {RULE}")
+        raise InputError(f"{where}: no value. Fill or drop it, or impute it. {RULE}")
 
 
 def number_column(column: Any) -> Array:
@@ -304,7 +304,7 @@ def _not_a_number(source: Source, name: str) -> InputError:
     if pa.types.is_temporal(kind):
         advice = "turn them into numbers (days since some day, the hour, the weekday)"
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        advice = "name it among the categories, correct it"
+        advice = f"name it among the categories (--categories {name}), correct it"
     else:
         advice = "turn it into numbers"
     return InputError(

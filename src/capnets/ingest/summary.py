@@ -1,8 +1,8 @@
 """Summarize sets before training and point out data that was probably read wrongly.
 
-Four mistakes are common enough to look for: a CSV file without a header, whose first row became the
-column names; a column that counts the rows; a constant column; and a value so large that all
-others look equal to a network.
+Five mistakes are common enough to look for: a CSV file without a header, whose first row became the
+column names; sets of one instance each; a column that counts the rows; a constant
+column; and a value so large that all others look equal to a network.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ class Summary(Record):
 
     def __str__(self) -> str:
         low, median, high = self.sizes
+        count = f"{self.sets:,} {'set' if self.sets == 1 else 'sets'}"
         each = f"{low:g}" if low == high else f"{low:g} to {high:g} (median {median:g})"
         lines = [
-            f"{self.sets:,} sets, {self.instances:,} instances, {each} per set",
+            f"{count}, {self.instances:,} instances, {each} per set",
             f"features: {_listed(self.numbers, 'number')}",
         ]
         if self.categories:
@@ -121,7 +122,7 @@ def summarize(
         categories = tuple(f.name for f in schema.features if f.categories is not None)
         classes = classes or schema.classes
     sizes = sets.sizes
-    found = list(_column_warnings(sets, names, schema))
+    found = [*_size_warnings(sets), *_column_warnings(sets, names, schema)]
     if looks_like_data(header):
         found.insert(
             0,
@@ -176,6 +177,12 @@ def _listed(names: tuple[str, ...], one: str, many: str = "") -> str:
     if not any(names):
         return count
     return f"{count} ({', '.join(names[:8])}{', …' * (len(names) > 8)})"
+
+
+def _size_warnings(sets: Sets) -> Iterator[str]:
+    """Yield a sentence about labelled sets that hold one instance each."""
+    if sets.y is not None and len(sets) >= MIN_ROWS and sets.sizes.max() == 1:
+        yield "every set has one instance; is the right column named as the set column?"
 
 
 def _column_warnings(sets: Sets, names: list[Any], schema: Schema | None) -> Iterator[str]:
