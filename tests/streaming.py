@@ -5,8 +5,8 @@ import torch
 
 from capnets.export import Engine
 from capnets.models import MODELS, build
+from capnets.models.base import SteppingModel
 
-CAPACITY = [name for name in MODELS if name.startswith("c-")]
 X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
 
 
@@ -20,5 +20,8 @@ def wanted(model, x=X):
     return values[:, 0] if model.outputs == 1 else values
 
 
+#: Networks that declare that they read step by step, and all others.
+STEPPING = [name for name in MODELS if isinstance(network(name), SteppingModel)]
+OTHERS = [name for name in MODELS if name not in STEPPING]
 ENGINE = Engine(network("c-lstm"))
 VALUES = wanted(network("c-lstm"))

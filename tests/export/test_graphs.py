@@ -20,9 +20,9 @@ from capnets.models.sorted import SortedNetwork
 from capnets.nn.cells import Cell, GRUCell
 from capnets.nn.context import ContextCell
 from capnets.nn.encoders import ConvEncoder, Standardize, mlp
+from streaming import OTHERS, STEPPING
 
 MEAN, DEVIATION = torch.linspace(-5.0, 5.0, 6), torch.linspace(0.1, 20.0, 6)
-CAPACITY = [name for name in MODELS if name.startswith("c-")]
 
 
 def small(name="c-gru", *, seed=0, **settings):
@@ -138,7 +138,7 @@ def test_empty_sets_are_worth_nothing_or_unknown(name):
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("name", CAPACITY)
+@pytest.mark.parametrize("name", STEPPING)
 def test_steps_and_chunks(name, activation):
     model = small(name, activation=activation, outputs=3, inputs="standardize")
     with torch.no_grad():
@@ -237,7 +237,7 @@ def test_predictions_cost_no_more_than_they_must():
     """A graph for predictions alone, where they are known without added values."""
     for name in MODELS:
         apart = "predict" in graphs(small(name))
-        assert apart == (not name.startswith("c-") or name == "c-potential")
+        assert apart == (name in OTHERS or name == "c-potential")
     model = small("c-potential", outputs=2)
     x, mask = draw(4, 6, 6)
     mask[2] = False

@@ -12,11 +12,11 @@ from capnets.errors import InputError
 from capnets.export import Stream, Streams
 from capnets.export import stream as one
 from capnets.models.ensemble import Ensemble
-from streaming import CAPACITY, ENGINE, VALUES, X, network, wanted
+from streaming import ENGINE, OTHERS, STEPPING, VALUES, X, network, wanted
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("name", CAPACITY)
+@pytest.mark.parametrize("name", STEPPING)
 def test_a_stream_is_its_set(name, outputs):
     model = network(name, outputs=outputs, activation="identity", inputs="standardize")
     values = wanted(model)
@@ -146,7 +146,7 @@ def refusal(stream, instances):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("name", CAPACITY)
+@pytest.mark.parametrize("name", STEPPING)
 def test_numbers_that_overflow_change_nothing(monkeypatch, name, outputs):
     monkeypatch.setattr(one, "ROWS", 4)
     stream = Stream(network(name, outputs=outputs))
@@ -187,7 +187,7 @@ def test_pictures_that_are_too_small(size):
     assert len(stream) == 0
 
 
-@pytest.mark.parametrize("name", ["gru", "deepset", "set-transformer"])
+@pytest.mark.parametrize("name", OTHERS)
 def test_only_capacity_networks_stream(name):
     for make in (Stream, lambda source: Streams(source, count=2)):
         with pytest.raises(InputError, match="only capacity networks can be streamed"):
