@@ -6,10 +6,12 @@ So they run on a subclass that reads every row as a set of one instance.
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import SkipTestWarning
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
+from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 
 SETTINGS = {
@@ -99,3 +101,18 @@ def test_tags_do_not_promise_rows(kind):
 def test_tags_of_targets():
     assert get_tags(SetRegressor()).target_tags.multi_output
     assert get_tags(SetClassifier()).classifier_tags.multi_label
+
+
+@pytest.mark.parametrize("kind", [SetRegressor, SetClassifier])
+def test_arrays_that_no_network_reads(kind):
+    X, y = [np.ones((2, 3))] * 4, [0, 1, 0, 1]
+    faults = [
+        ([x + 1j for x in X], y, "Complex data not supported: set 0"),
+        (X, np.array(y) + 1j, "Complex data not supported: y"),
+        (sparse.csr_array(X[0]), y, "X is sparse, which is not supported"),
+        (sparse.dok_matrix(X[0]), y, "X is sparse, which is not supported"),
+        ([x[:, :0] for x in X], y, r"0 feature\(s\)"),
+    ]
+    for data, labels, message in faults:
+        with pytest.raises(InputError, match=message):
+            kind(**SETTINGS).fit(data, labels)
