@@ -124,7 +124,7 @@ def play(folder: str | Path, *, progress: Progress | None = None) -> Path:
     from capnets.pages.runtime import find_runtime
 
     folder = Path(folder)
-    # What is missing is reported before training, which takes longer.
+    # Report missing files before training, which takes longer.
     import capnets.export.onnx  # noqa: F401
 
     runtime = find_runtime()

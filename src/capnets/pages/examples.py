@@ -33,7 +33,7 @@ TRAY = 30
 
 @dataclass(frozen=True)
 class Pixels:
-    """How drawn pixels become features: (brightness - mean) / deviation.
+    """Standardization of drawn pixels: (brightness - mean) / deviation.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from capnets.paper.tables.table import Entry, Reading, Statistic, Table, row_of,
 __all__ = ["NO_MORE_THAN_ONE", "TABLES"]
 
 ADDED_VALUE_ERROR = Reading("added_value_error")
-# What is known about Unique Count: no instance adds more than 1. The paper gives no weight.
+# Prior on Unique Count: no instance adds more than 1. The paper gives no weight.
 NO_MORE_THAN_ONE = {"kind": "upper-bound", "bound": 1.0, "weight": 1.0}
 
 
