@@ -49,7 +49,7 @@ def test_some_streams_advance_while_others_wait():
         (np.ones((2, 3)), [-1, 0], "numbered from 0 to 3"),
         (np.ones((2, 3)), [0.5, 1], "by their numbers"),
         (np.ones((2, 3)), np.array([True, False]), "by their numbers"),
-        (np.ones(3), 2, r"first axis should be that of streams: give 1 x 3 \(one instance each\)"),
+        (np.ones(3), 2, r"first axis must be streams: give 1 x 3 \(one instance each\)"),
         (np.ones((1, 1, 1, 3)), 2, "1 x size x 3"),
     ],
 )
