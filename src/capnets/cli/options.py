@@ -84,7 +84,10 @@ Classify = Annotated[
 Model = Annotated[
     str | None,
     _option(
-        "--model", "-m", panel=NETWORK, help="A name from `capnets models`.", show_default="c-gru"
+        "--model",
+        "-m",
+        panel=NETWORK,
+        help="Name from `capnets models`. Default: by validation on files, c-gru on tasks.",
     ),
 ]
 Hidden = Annotated[int | None, _option("--hidden", panel=NETWORK, min=1, help="Hidden dimensions.")]
