@@ -152,7 +152,7 @@ def test_bad_folders(tmp_path):
     for name in ("a", "b"):  # as earlier versions wrote them
         (tmp_path / name / "manifest.json").unlink()
     (tmp_path / "a" / "chunk.onnx").write_bytes((tmp_path / "b" / "chunk.onnx").read_bytes())
-    with pytest.raises(InputError, match="chunk is of another network"):
+    with pytest.raises(InputError, match="chunk belongs to another network"):
         Engine(tmp_path / "a").session("chunk")
     (tmp_path / "b" / "sets.onnx").write_bytes(b"torn")
     with pytest.raises(InputError, match="cannot read the graph sets"):

@@ -55,8 +55,8 @@ def test_blank_hides_nan():
 @pytest.mark.parametrize(
     ("mask", "words"),
     [
-        ([[True, False, True]], "stand before its padding, without gaps"),
-        ([[False, True, True]], "stand before its padding, without gaps"),
+        ([[True, False, True]], "come before its padding, without gaps"),
+        ([[False, True, True]], "come before its padding, without gaps"),
         ([[True, True]], r"mask has shape \(1, 2\), but x has \(1, 3\) sets x instances"),
     ],
 )
