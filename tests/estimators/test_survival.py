@@ -164,6 +164,8 @@ def test_faults():
     for target, message in ((("months", "dead"), "dead"), ("months", "two target columns")):
         with pytest.raises(InputError, match=message):
             SetSurvival(columns=Columns(set="patient", target=target), **QUICK).fit(frame)
+    with pytest.raises(InputError, match="teacher: SetSurvival learns from times"):
+        SetSurvival(**QUICK).fit(X, y, teacher="pooled")
     fitted = SetSurvival(**QUICK | {"epochs": 1}).fit(X, y)
     with pytest.raises(InputError, match="no two sets are comparable"):
         fitted.score(X, y * [1, 0])

@@ -12,7 +12,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.per_set import named
-from capnets.learn import Options, Problem, Target
+from capnets.learn import Options, Plan, Problem, Target
 from capnets.sets import Array, Sets
 
 __all__ = ["BATCH", "SetSurvival"]
@@ -66,6 +66,9 @@ class SetSurvival(SetEstimator):
         if not y[:, 1].any():
             raise InputError("no set has an event: all are censored, so no hazard can be learned")
         return replace(found, target=Target("survival", names=found.target.names))
+
+    def _distilled(self, problem: Problem, plan: Plan, teacher: Any) -> tuple[Problem, Plan]:
+        raise InputError("teacher: SetSurvival learns from times and events only; leave it out")
 
     def options(self) -> Options:
         """Return the settings that the parameters ask for."""
