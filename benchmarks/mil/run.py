@@ -39,7 +39,7 @@ VARIANTS = tuple(
     for name in ("c-gru", "c-deepset")
 )
 NETWORKS = ("gru", "deepset", "attention", "set-transformer", "c-gru", "c-lstm", "c-deepset")
-MODELS = (*PEERS, *NETWORKS, *VARIANTS, "c-pairs:sum:learned")
+MODELS = ("auto", *PEERS, *NETWORKS, *VARIANTS, "c-pairs:sum:learned")
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,24 @@ def one_fold(name: str, sets: Any, model: str, train: Any, test: Any, seed: int)
         "network": plan.model.to_dict(),
         "recipe": plan.recipe.to_dict(),
         "orders": plan.orders,
+    }
+
+
+def automatic(name: str, sets: Any, train: Any, test: Any, seed: int) -> dict[str, Any]:
+    """Let the estimator choose the network on the training sets."""
+    from capnets.estimators import SetClassifier, SetRegressor
+
+    classes, held = PROTOCOLS[name].classes, sets.subset(test)
+    began = time.process_time()
+    y = np.asarray(sets.y)[train]
+    estimator: Any = (SetClassifier if classes else SetRegressor)(random_state=seed)
+    estimator.fit(sets.subset(train), y.astype(int) if classes else y)
+    scores = np.asarray(estimator.raw(held))
+    return {
+        "cpu_seconds": round(time.process_time() - began, 1),
+        "labels": np.asarray(held.y).tolist(),
+        "scores": np.round(scores[:, 0] if scores.shape[1] == 1 else scores, 5).tolist(),
+        "chosen": estimator.spec_.to_dict(),
     }
 
 
@@ -233,6 +251,8 @@ def run(data: list[str], models: list[str], repeats: int | None) -> None:
             about = dict(zip(("data", "model", "repeat", "fold"), key, strict=True))
             if model == "baseline":
                 result = baseline(name, sets, train, test)
+            elif model == "auto":
+                result = automatic(name, sets, train, test, 1000 * repeat + fold)
             elif model in PEERS:
                 result = peer(name, sets, model, train, test, 1000 * repeat + fold)
             else:
