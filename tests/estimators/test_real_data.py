@@ -35,6 +35,7 @@ def test_reviews():
 
 @pytest.mark.data
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::capnets.errors.SizeWarning")
 def test_grid_search_over_networks_and_sizes_with_two_processes():
     sets = load_mil("musk1")
     X, y = [sets[k] for k in range(len(sets))], np.asarray(sets.y).astype(int)

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from threading import Thread
 
@@ -29,7 +29,8 @@ def leftovers():
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:
-        thread.join(timeout=5)
+        with suppress(RuntimeError):  # it may not have started yet
+            thread.join(timeout=5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()

@@ -71,11 +71,11 @@ def test_killed_workers_and_runners_change_nothing(undisturbed, tmp_path):
 
     with sweep(folder) as runner:
         until(training, runner)
-        os.kill(children(scheduler.pid)[0], signal.SIGKILL)  # a worker, in the middle of a training
+        os.kill(children(runner.pid)[0], signal.SIGKILL)  # a worker, in the middle of a training
         until(lambda: (folder / "records.jsonl").stat().st_size > 0, runner)
         until(training, runner)
-        workers = children(scheduler.pid)
-        scheduler.kill()  # the runner itself
+        workers = children(runner.pid)
+        runner.kill()  # the runner itself
         until(lambda: all(map(gone, workers)))
     lines = len((folder / "records.jsonl").read_text().splitlines())
     assert 0 < lines < undisturbed[1], "killed too late to prove anything"
@@ -102,9 +102,9 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
     command = ["-m", "capnets", "reproduce", "main", "--scale", "smoke", "--results", folder]
     with started(*command, stderr=subprocess.PIPE, text=True) as runner:
         until(lambda: (p := folder / "records.jsonl").exists() and p.stat().st_size > 0, runner)
-        os.killpg(scheduler.pid, signal.SIGINT)
-        said = scheduler.communicate(timeout=100)[1]
-    assert scheduler.returncode == 130
+        os.killpg(runner.pid, signal.SIGINT)
+        said = runner.communicate(timeout=100)[1]
+    assert runner.returncode == 130
     assert "the same command resumes" in said
     assert "Traceback" not in said
     assert Results(folder).read()
