@@ -1,5 +1,6 @@
 """Error messages of commands."""
 
+import os
 import subprocess
 import sys
 
@@ -136,3 +137,17 @@ class TestErrors:
         assert done.stderr.count("\n") == 1
         assert "Unexpected error (TypeError)" in done.stderr
         assert "CAPNETS_TRACEBACK=1" in done.stderr
+
+
+def test_a_broken_extension_leaves_the_other_commands(tmp_path):
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[capnets.commands]\nbroken = no_such_module:add_to\n")
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "capnets", "--version"],
+        env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "commands of no_such_module:add_to are missing" in done.stderr

@@ -54,7 +54,11 @@ for command in (
 ):
     command.add_to(app)
 for extension in entry_points(group="capnets.commands"):
-    extension.load()(app)
+    try:
+        extension.load()(app)
+    except ImportError as error:  # a broken extension must not disable the other commands
+        problem = f"Warning: commands of {extension.value} are missing: {error}"
+        typer.secho(problem, fg="yellow", err=True)
 
 
 @app.callback(invoke_without_command=True)
