@@ -57,3 +57,11 @@ def test_citation_is_of_this_version_and_names_the_paper():
 
 def test_changelog_has_a_place_for_the_next_change():
     assert re.search(r"^## \[Unreleased\]$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+
+
+def test_every_promise_has_its_test():
+    page = (ROOT / "docs" / "reliability.md").read_text()
+    named = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", page)
+    assert len(named) > 15
+    for path, name in named:
+        assert f"def {name}" in (ROOT / path).read_text() if name else (ROOT / path).exists(), path
