@@ -164,7 +164,7 @@ def recipes(records: Records) -> str:
 
 
 def added_values(records: Records) -> str:
-    """How far added values are from the exact ones."""
+    """Tabulate the errors of added values."""
     recipe, records = of_recipe(records, "US")
     tasks = [t for t in TASKS if t != "UC"]
     rows = []

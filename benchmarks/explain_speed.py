@@ -116,7 +116,7 @@ print(held("VmHWM") - before)
 
 
 def memory() -> list[dict[str, object]]:
-    """How much memory explaining takes beyond the data: by number of orders, and by chunk."""
+    """Measure the memory of explanations by number of orders and by chunk."""
     rows = []
     for orders, chunk in ((2, 32_768), (8, 32_768), (32, 32_768), (2, 4_096), (2, 400_000)):
         done = subprocess.run(

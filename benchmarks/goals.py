@@ -25,7 +25,7 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        """Whether the figure is within the limit."""
+        """Return whether the figure is within the limit."""
         return self.found <= self.limit
 
 

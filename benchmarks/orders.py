@@ -52,7 +52,7 @@ class Way:
 
     @property
     def priors(self) -> list[Prior]:
-        """What is known beforehand."""
+        """Return the priors of this setting."""
         return [Consistent(weight=self.penalty)] if self.penalty else []
 
 

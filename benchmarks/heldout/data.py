@@ -73,7 +73,7 @@ def records() -> list[dict[str, Any]]:
 
 
 def recorded(choice: dict[str, Any]) -> bool:
-    """Whether there is a record of this choice."""
+    """Return whether there is a record of this choice."""
     return any(choice.items() <= record.items() for record in records())
 
 

@@ -71,7 +71,7 @@ def _triangular(p: Floats) -> Floats:
 
 
 def _pairs(p: Floats) -> Floats:
-    """How many pairs with a bonus are present, on average."""
+    """Return the expected number of pairs with a bonus."""
     a, b = np.array(PAIRS).T
     neither = (1 - p[:, :, a] - p[:, :, b]).prod(1)
     present = _present(p)

@@ -61,7 +61,7 @@ RECIPES = {
 
 
 class Taught(nn.Module):
-    """What a student makes of every picture, in place of encoded features."""
+    """Return the features that a student computes for every picture."""
 
     def __init__(self, student: SetModel) -> None:
         super().__init__()

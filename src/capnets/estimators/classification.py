@@ -105,7 +105,7 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
 
     @property
     def multilabel_(self) -> bool:
-        """Whether a set has several labels at once."""
+        """Return whether a set has several labels at once."""
         return self.target_.kind == "labels"
 
     def decision_function(self, X: Any) -> Array:
