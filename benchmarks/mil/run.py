@@ -6,8 +6,8 @@
 
 Folds are made of whole sets and depend only on the data set and the repeat, so all methods see the
 same ones. Estimators are used as they come: the preset for the number of sets, nothing tuned per
-data set, nothing chosen on test folds. A network may be followed by its aggregation and baseline:
-`c-gru:mean:learned`. Methods of others are in `peers.py`.
+data set; the head of the table says what was chosen on which sets. A network may be followed by
+its aggregation and baseline: `c-gru:mean:learned`. Methods of others are in `peers.py`.
 
 A line is written when its fold is done. A fold that has its line is not trained again unless the
 preset has changed since; then the line is stale, and the table leaves it out once a newer one is

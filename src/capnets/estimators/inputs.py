@@ -57,7 +57,7 @@ class Given:
 
     @property
     def documents(self) -> bool:
-        """Whether X was a table whose rows are documents, so that rows name sets."""
+        """Return whether X was a table whose rows are documents, so that rows name sets."""
         return self.schema is not None and self.schema.columns.set == ROW
 
     @property

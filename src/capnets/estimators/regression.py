@@ -86,7 +86,7 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
 
     @property
     def flat_(self) -> bool:
-        """Whether a prediction is one number rather than a row."""
+        """Return whether a prediction is one number rather than a row."""
         return self.target_.flat
 
     def predict(self, X: Any) -> Array:

@@ -74,12 +74,12 @@ class Ensemble(SetModel):
 
     @property
     def additive(self) -> bool:  # type: ignore[override]
-        """Whether all members are additive."""
+        """Return whether all members are additive."""
         return all(m.additive for m in self.each)
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether the order matters to any member."""
+        """Return whether the order matters to any member."""
         return any(m.ordered for m in self.each)
 
     @property
@@ -89,22 +89,22 @@ class Ensemble(SetModel):
 
     @property
     def positional(self) -> bool:  # type: ignore[override]
-        """Whether the values of any member can depend on the position."""
+        """Return whether the values of any member can depend on the position."""
         return any(m.positional for m in self.each)
 
     @property
     def rereads(self) -> bool:  # type: ignore[override]
-        """Whether any member reads every prefix separately."""
+        """Return whether any member reads every prefix separately."""
         return any(m.rereads for m in self.each)
 
     @property
     def probability(self) -> bool:  # type: ignore[override]
-        """Whether any member predicts probabilities."""
+        """Return whether any member predicts probabilities."""
         return any(m.probability for m in self.each)
 
     @property
     def closed_form(self) -> bool:  # type: ignore[override]
-        """Whether all members have Shapley values in closed form; those of a mean are the mean."""
+        """Return whether all members have Shapley values in closed form."""
         return all(m.closed_form for m in self.each)
 
     def shapley(self, x: Instances, mask: Mask = None) -> AddedValues:
