@@ -48,6 +48,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 1,
     "plot_gallery": True,
+    "write_computation_times": False,
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -60,6 +61,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_show_sourcelink = False
 html_extra_path = ["llms.txt"]
 # Links to files outside docs/ lead to the repository; a test follows them.
