@@ -87,7 +87,7 @@ Model = Annotated[
         "--model",
         "-m",
         panel=NETWORK,
-        help="Name from `capnets models`. Default: by validation on files, c-gru on tasks.",
+        help="Name from `capnets models`. Default: by validation on files, c-deepset on set tasks.",
     ),
 ]
 Hidden = Annotated[int | None, _option("--hidden", panel=NETWORK, min=1, help="Hidden dimensions.")]
