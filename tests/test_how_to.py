@@ -44,7 +44,7 @@ def test_commands_and_their_options_exist(page):
         while rest and rest[0] in getattr(command, "commands", {}):
             command, rest = command.commands[rest[0]], rest[1:]
         assert not hasattr(command, "commands"), f"no such command: {' '.join(words)}"
-        known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        known = {name for option in command.params for name in option.opts + option.secondary_opts}
         for word in rest:
             if re.match(r"--?[a-z]", word):
                 assert word.split("=")[0] in known | {"--help"}, " ".join(words)
