@@ -1,4 +1,4 @@
-"""Fill the tables and figures of docs/findings/beyond-the-paper.md and README.md from records.
+"""Fill tables and figures of the findings and of README.md from records.
 
     python benchmarks/beyond.py [--check]
 
@@ -32,6 +32,7 @@ from capnets.paper.results import Results
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "findings" / "beyond-the-paper.md"
+ORDERS = ROOT / "docs" / "orders.md"
 TASKS = {
     "UC": "unique-count", "US": "unique-sum", "WTri": "weighted-triangular",
     "US+S": "unique-sum-synergy", "TriC": "triangular-count",
@@ -74,6 +75,7 @@ def main() -> None:
         "forms": forms(trials),
     }
     fill(PAGE, tables, check=check)
+    fill(ORDERS, {"spreads": spreads(records)}, check=check)
     fill(ROOT / "README.md", {"results": headline(records)}, check=check)
     if not check:
         draw_sizes(records)
@@ -174,6 +176,22 @@ def added_values(records: Records) -> str:
     best = {t: min(row[t] for row in ADDED_VALUE_ERROR.values()) for t in tasks}
     rows.append(["the paper's best", *(f"{best[t]:g}" for t in tasks)])
     return markdown([f"error of added values, {recipe}", *tasks], rows)
+
+
+def spreads(records: Records) -> str:
+    """Standard deviations of predictions over orders: capacity networks and counterparts."""
+    best = [record for record in records if record["choice"].get("recipe") == RECIPES[0]]
+    pairs = [("c-rnn", "rnn"), ("c-lstm", "lstm"), ("c-gru", "gru"), ("c-deepset", None)]
+    rows = []
+    for capacity, other in pairs:
+        row = [MODELS[capacity].label]
+        for task in ("US", "WTri"):
+            for model in (capacity, other):
+                some = found(best, model, task) if model else []
+                row.append(number(some, "shared", "order_spread") if some else "–")
+        rows.append(row)
+    head = [f"spread, {RECIPES[0]}", "US", "its counterpart", "WTri", "its counterpart"]
+    return markdown(head, rows)
 
 
 def larger_sets(records: Records) -> str:
