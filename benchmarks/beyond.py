@@ -179,7 +179,7 @@ def added_values(records: Records) -> str:
 
 
 def spreads(records: Records) -> str:
-    """Standard deviations of predictions over orders: capacity networks and counterparts."""
+    """Format the spreads over orders of capacity networks and their counterparts."""
     best = [record for record in records if record["choice"].get("recipe") == RECIPES[0]]
     pairs = [("c-rnn", "rnn"), ("c-lstm", "lstm"), ("c-gru", "gru"), ("c-deepset", None)]
     rows = []
