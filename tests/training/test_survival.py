@@ -1,6 +1,8 @@
 """Cox's partial likelihood against its definition and values of lifelines."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,15 +14,10 @@ from capnets.training.fit import fit, measure
 from capnets.training.losses import find_loss
 from capnets.training.recipe import Recipe
 from capnets.training.survival import concordance, cox_losses
+from survival_data import rows
 
-
-def drawn(sets=60, *, seed=0, ties=True):
-    """Return features, times and events; with ties, times are whole numbers."""
-    draw = np.random.default_rng(seed)
-    x = draw.normal(size=(sets, 3))
-    time = draw.exponential(np.exp(-x @ [0.8, -0.5, 0.0])) * 10
-    event = draw.random(sets) < 0.7
-    return x, np.ceil(time) if ties else time, event.astype(float)
+#: Written by benchmarks/survival/reference.py.
+LIFELINES = json.loads(Path(__file__).with_name("lifelines.json").read_text())
 
 
 def by_definition(h, time, event, ties):
@@ -37,7 +34,7 @@ def by_definition(h, time, event, ties):
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
 @pytest.mark.parametrize("seed", range(5))
 def test_definition(ties, seed):
-    x, time, event = drawn(seed=seed)
+    x, time, event = rows(seed=seed)
     h = x[:, 0]
     found = cox_losses(*map(torch.tensor, (h, time, event)), ties=ties)
     assert float(found.sum()) == pytest.approx(by_definition(h, time, event, ties))
@@ -45,26 +42,22 @@ def test_definition(ties, seed):
 
 
 def test_gradients():
-    x, time, event = drawn(20)
+    x, time, event = rows(20)
     h = torch.tensor(x[:, 0], requires_grad=True)
     arguments = torch.tensor(time), torch.tensor(event)
     assert torch.autograd.gradcheck(lambda h: cox_losses(h, *arguments).sum(), h)
 
 
 def test_large_hazards_do_not_overflow():
-    _, time, event = map(torch.tensor, drawn(20))
+    _, time, event = map(torch.tensor, rows(20))
     h = torch.linspace(900, 1000, 20, dtype=torch.float64)
     shifted = cox_losses(h - 950, time, event)
     torch.testing.assert_close(cox_losses(h, time, event), shifted)
 
 
 def test_coefficients_of_lifelines():
-    """Minimising the loss on sets of one instance gives the coefficients of a Cox regression.
-
-    Expected values are those of lifelines 0.30.3, which needs an earlier pandas than this project:
-    `CoxPHFitter().fit(frame, "time", "event", fit_options={"precision": 1e-12})` on `drawn(200)`.
-    """
-    features, times, events = map(torch.tensor, drawn(200))
+    """Minimising the loss on sets of one instance gives the coefficients of a Cox regression."""
+    features, times, events = map(torch.tensor, rows(200))
     coefficients = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.LBFGS(
         [coefficients], line_search_fn="strong_wolfe", max_iter=100, tolerance_grad=1e-9
@@ -77,16 +70,16 @@ def test_coefficients_of_lifelines():
         return value
 
     optimizer.step(loss)
-    assert -loss().item() == pytest.approx(-550.4926755434678, rel=1e-10)
-    expected = [0.8957658937423341, -0.6110228710372984, -0.039964020107469446]
-    np.testing.assert_allclose(coefficients.detach(), expected, atol=1e-6)
+    assert -loss().item() == pytest.approx(LIFELINES["rows"]["log_likelihood"], rel=1e-10)
+    expected = LIFELINES["rows"]
+    np.testing.assert_allclose(coefficients.detach(), expected["coefficients"], atol=1e-6)
     hazard = features @ coefficients.detach()
-    assert concordance(hazard, times, events) == pytest.approx(0.7498861393654167)
+    assert concordance(hazard, times, events) == pytest.approx(expected["concordance"])
 
 
 def test_fit():
     """A network finds the hazards, and the validation loss uses the risk sets of all sets."""
-    x, time, event = drawn(300, ties=False)
+    x, time, event = rows(300, ties=False)
     labels = np.stack([time, event], axis=1).astype(np.float32)
     sets = Sets.from_arrays(list(x[:, None].astype(np.float32)), labels)
     model = build("c-gru", in_features=3, hidden=8, layers=1, activation="identity", seed=0)

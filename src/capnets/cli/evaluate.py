@@ -9,6 +9,7 @@ import typer
 
 from capnets.cli.printing import Json, print_json, print_table
 from capnets.cli.task import evaluate_task
+from capnets.errors import InputError
 
 __all__ = ["add_to", "evaluate"]
 
@@ -19,6 +20,10 @@ def evaluate(
     include_training: Annotated[
         bool, typer.Option("--include-training", help="Also measure sets that were trained on.")
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="For survival: write Kaplan-Meier curves by predicted risk."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure a run on the sets of a file, or on the test sets of its task.
@@ -27,10 +32,16 @@ def evaluate(
     `capnets task evaluate` draws other sets of the task.
     """
     if file is None:
+        if html is not None:
+            raise InputError("--html needs a file of sets with times and events")
         evaluate_task(run, as_json=as_json)
         return
-    from capnets.estimators.runs import evaluate_run
+    from capnets.estimators.runs import evaluate_run, risk_groups
+    from capnets.files import write_text
 
+    if html is not None:
+        groups = risk_groups(run, file, include_training=include_training)
+        write_text(html, groups.to_html(source=f"{run} on {file}"))
     measured = evaluate_run(run, file, include_training=include_training)
     if as_json:
         print_json(measured)

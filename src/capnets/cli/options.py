@@ -30,6 +30,14 @@ Target = Annotated[
     list[str] | None,
     _option("--target", panel=COLUMNS, help="Column to predict (needed); repeatable."),
 ]
+Time = Annotated[
+    str | None,
+    _option("--time", panel=COLUMNS, help="Column with the time until --event, or censoring."),
+]
+Event = Annotated[
+    str | None,
+    _option("--event", panel=COLUMNS, help="Column that is 1 if the event happened, 0 if not."),
+]
 Features = Annotated[
     list[str] | None,
     _option(
@@ -189,6 +197,20 @@ class RunOptions:
     force: bool
     as_json: bool
     devices: int = 1
+
+
+def survival_of(
+    target: list[str] | None, time: str | None, event: str | None
+) -> tuple[list[str] | None, bool]:
+    """Return the targets, and whether they are a time and an event."""
+    if time is None and event is None:
+        return target, False
+    if time is None or event is None or target:
+        raise InputError(
+            "--time and --event belong together and replace --target: the time until the event "
+            "or until censoring, and whether the event happened"
+        )
+    return [time, event], True
 
 
 def columns_of(file: str, set_column: str | None, target: list[str] | None, **others: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +14,7 @@ from capnets.cli import options as o
 from capnets.cli.printing import Json, epochs, loading, print_json, print_table, stopping
 
 if TYPE_CHECKING:
-    from capnets.ingest import Columns
-    from capnets.learn import Options, Plan
+    from capnets.learn import Options, Plan, Problem
     from capnets.runs import Run
 
 __all__ = ["add_to", "print_quality", "train"]
@@ -23,6 +24,8 @@ def train(
     file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
     set_column: o.SetColumn = None,
     target: o.Target = None,
+    time: o.Time = None,
+    event: o.Event = None,
     features: o.Features = None,
     categories: o.Categories = None,
     order_column: o.OrderColumn = None,
@@ -63,8 +66,10 @@ def train(
     Settings that are not given depend on the number of sets. Set tasks and reviews are trained by
     `capnets task train`.
     """
+    from capnets.estimators.problems import file_problem
     from capnets.learn import Options
 
+    target, survival = o.survival_of(target, time, event)
     columns = o.columns_of(
         file, set_column, target, features=features, categories=categories, order=order_column,
         group=group_column, weight=weight_column, missing=missing, text=text_column,
@@ -81,20 +86,19 @@ def train(
         epochs=n_epochs, early_stopping="auto" if patience is None else True, seed=seed,
     )  # fmt: skip
     run = o.RunOptions(out, threads, resume, force, as_json)
-    _train(file, columns, classify, asked, test_share, run)
+    read = partial(file_problem, file, columns, classify=classify, survival=survival)
+    _train(read, Path(file).stem, asked, test_share, run)
 
 
 def _train(
-    file: str,
-    columns: Columns | None,
-    classify: bool | None,
+    read: Callable[..., tuple[Problem, str]],
+    name: str,
     asked: Options,
     test_share: float,
     where: o.RunOptions,
 ) -> None:
     import torch
 
-    from capnets.estimators.problems import file_problem
     from capnets.learn import choose
     from capnets.learn import train as train_plan
     from capnets.memory import keep_freed
@@ -103,12 +107,11 @@ def _train(
     torch.set_num_threads(where.threads)
     keep_freed()
     with tempfile.TemporaryDirectory() as scratch, stopping():
-        problem, note = file_problem(file, columns, classify=classify, folder=Path(scratch) / "s")
+        problem, note = read(folder=Path(scratch) / "s")
         if not where.as_json:
             typer.echo(note, err=True)
         if test_share:
             problem = problem.with_test(test_share, seed=asked.seed)
-        name = Path(file).stem
         folder = where.out or Path("runs") / f"{name}-{asked.model or 'auto'}-{asked.seed}"
         with loading() as show_loading:
             recorded = _recorded(folder) if where.resume else None

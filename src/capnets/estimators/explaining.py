@@ -36,10 +36,13 @@ def explain_estimator(
     chosen: Orders | int | None = orders
     if orders is None and method == "added":
         chosen = Orders.averaging(estimator.n_orders_, seed=seed)
-    unlabelled = replace(sets, y=None) if estimator.classifies else sets
+    # Labels are compared with predictions, which are logits or log-hazards there.
+    unlabelled = sets if estimator.target_.kind == "amount" else replace(sets, y=None)
     found = explain(
         estimator.model_, unlabelled, method=method, orders=chosen, seed=seed, output=index or 0
     )
+    if estimator.target_.kind == "survival":
+        return replace(found, unit="log-hazard")
     if not estimator.classifies:
         return replace(found, output=names[index or 0] if len(names) > 1 else "")
     return _with_classes(estimator, found, sets, index or 0)

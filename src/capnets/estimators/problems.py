@@ -13,6 +13,7 @@ from capnets.errors import InputError
 from capnets.estimators import targets
 from capnets.estimators.inputs import Given, read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
+from capnets.estimators.times import as_survival
 from capnets.ingest import Columns, Schema, check_leakage
 from capnets.learn import Problem, Target
 from capnets.sets import Array
@@ -60,7 +61,12 @@ def data_problem(
 
 
 def file_problem(
-    file: str, columns: Columns | None, *, classify: bool | None = None, folder: Path | None = None
+    file: str,
+    columns: Columns | None,
+    *,
+    classify: bool | None = None,
+    survival: bool = False,
+    folder: Path | None = None,
 ) -> tuple[Problem, str]:
     """Return the problem of a file, and a summary of what was read and how the target is meant.
 
@@ -73,17 +79,35 @@ def file_problem(
     classify
         Whether labels are classes. None decides by their type and values: text, Booleans and
         targets of 0 and 1 are classes, other numbers are amounts.
+    survival
+        Whether the two targets are a time and an event.
     folder
         As in `data_problem`.
     """
     if not Path(file).exists():
         task = "" if Path(file).suffix else f"; set tasks: `capnets task train {file}`"
         raise InputError(f"{file}: there is no such file{task}")
-    named = classify is None and _names_classes(file, columns)
+    named = classify is None and not survival and _names_classes(file, columns)
     given = read(
         file, columns, labels=True, classify=bool(classify) or named, learning=True, folder=folder
     )
     problem = _problem(given, file, classify=bool(classify) or named)
+    if survival:
+        problem = as_survival(problem)
+        note = _events(problem)
+    else:
+        problem, note = _meant(problem, columns, classify=classify, named=named)
+    if len(problem.train) < MIN_SETS:
+        note += (
+            f"\nwarning: fewer than {MIN_SETS} sets; a test on a share of them is mostly chance."
+        )
+    return problem, f"{given.summary()}\n{note}"
+
+
+def _meant(
+    problem: Problem, columns: Columns | None, *, classify: bool | None, named: bool
+) -> tuple[Problem, str]:
+    """Return the problem with its target as classes if it holds 0 and 1; describe the target."""
     target, y = problem.target, np.asarray(problem.train.y)
     what = "target" if columns is None else ", ".join(repr(t) for t in columns.target)
     if classify is not None:
@@ -97,12 +121,15 @@ def file_problem(
         reason = f"{what} holds numbers{_few(y)}; --classify predicts classes"
     kinds = {"amount": "an amount", "class": "classes", "labels": "labels, each present or absent"}
     shown = f" ({', '.join(map(str, target.classes[:6]))})" if target.classes else ""
-    note = f"Predicting {kinds[target.kind]}{shown}: {reason}."
-    if len(y) < MIN_SETS:
-        note += (
-            f"\nwarning: fewer than {MIN_SETS} sets; a test on a share of them is mostly chance."
-        )
-    return problem, f"{given.summary()}\n{note}"
+    return problem, f"Predicting {kinds[target.kind]}{shown}: {reason}."
+
+
+def _events(problem: Problem) -> str:
+    time, event = np.asarray(problem.train.y).T
+    return (
+        f"Predicting log-hazards: {int(event.sum()):,} events, {int((event == 0).sum()):,} sets "
+        f"censored, times from {time.min():g} to {time.max():g}."
+    )
 
 
 def _problem(

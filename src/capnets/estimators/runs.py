@@ -14,13 +14,14 @@ from capnets.estimators.classification import SetClassifier
 from capnets.estimators.inputs import Given
 from capnets.estimators.regression import SetRegressor
 from capnets.estimators.survival import SetSurvival
+from capnets.explain.survival import RiskGroups
 from capnets.ingest.encode import as_text
 from capnets.learn.measure import measure_sets
 from capnets.learn.seen import are_seen
 from capnets.runs import Run
 from capnets.sets import Sets
 
-__all__ = ["evaluate_run", "load_estimator"]
+__all__ = ["evaluate_run", "load_estimator", "risk_groups"]
 
 
 def load_estimator(folder: str | Path) -> SetRegressor | SetClassifier | SetSurvival:
@@ -42,23 +43,38 @@ def evaluate_run(folder: str | Path, X: Any, *, include_training: bool = False) 
     has the number of measured `sets` and of training sets in the table, `trained_on`.
     """
     estimator = load_estimator(folder)
+    sets, seen = _unseen(estimator, X, include_training)
+    found = measure_sets(estimator.model_, sets, estimator.target_, orders=estimator.n_orders_)
+    if estimator.plan_.temperature != 1:
+        found["temperature"] = estimator.plan_.temperature
+    return {**found, "sets": len(sets), "trained_on": seen}
+
+
+def risk_groups(folder: str | Path, X: Any, *, include_training: bool = False) -> RiskGroups:
+    """Divide the sets of a table by the risk that a survival run predicts; as in `evaluate_run`."""
+    estimator = load_estimator(folder)
+    if not isinstance(estimator, SetSurvival):
+        raise InputError(f"{folder} predicts no hazards: curves by risk need times and events")
+    sets, _ = _unseen(estimator, X, include_training)
+    return estimator.risk_groups(sets, np.asarray(sets.y))
+
+
+def _unseen(estimator: SetEstimator, X: Any, include_training: bool) -> tuple[Sets, int]:
+    """Return labelled sets, without those that were trained on, and the number of those."""
     given = estimator.read(X, labels=True)
     if given.sets.y is None:
         raise InputError(f"{X} has no labels to compare with")
     sets = _numbered(estimator, given)
     estimator.check_sizes(sets)
     seen = are_seen(sets, estimator.training_keys_)
-    if not include_training:
-        if seen.all():
-            raise InputError(
-                f"all {len(sets):,} sets were trained on, so they cannot test the run; "
-                "include_training=True (--include-training) measures the training error"
-            )
-        sets = sets.subset(~seen)
-    found = measure_sets(estimator.model_, sets, estimator.target_, orders=estimator.n_orders_)
-    if estimator.plan_.temperature != 1:
-        found["temperature"] = estimator.plan_.temperature
-    return {**found, "sets": len(sets), "trained_on": int(seen.sum())}
+    if include_training:
+        return sets, int(seen.sum())
+    if seen.all():
+        raise InputError(
+            f"all {len(sets):,} sets were trained on, so they cannot test the run; "
+            "include_training=True (--include-training) measures the training error"
+        )
+    return sets.subset(~seen), int(seen.sum())
 
 
 def _numbered(estimator: SetEstimator, given: Given) -> Sets:

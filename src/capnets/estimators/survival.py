@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,12 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
-from capnets.estimators.per_set import named
-from capnets.learn import Options, Plan, Problem, Target
+from capnets.estimators.times import as_columns, as_survival, check_times
+from capnets.explain.survival import RiskGroups
+from capnets.learn import Plan, Problem
 from capnets.sets import Array, Sets
 
-__all__ = ["BATCH", "SetSurvival"]
-
-#: Default batch size: the risk sets of Cox's likelihood are those of a batch.
-BATCH = 128
+__all__ = ["SetSurvival"]
 
 
 class SetSurvival(SetEstimator):
@@ -60,22 +56,10 @@ class SetSurvival(SetEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, folder: Path | None = None
     ) -> Problem:
         """Return what `fit` would learn from X and y."""
-        found = super().problem(X, as_columns(y), sample_weight, folder=folder)
-        y = np.asarray(found.train.y)
-        check_times(y, found.train)
-        if not y[:, 1].any():
-            raise InputError("no set has an event: all are censored, so no hazard can be learned")
-        return replace(found, target=Target("survival", names=found.target.names))
+        return as_survival(super().problem(X, as_columns(y), sample_weight, folder=folder))
 
     def _distilled(self, problem: Problem, plan: Plan, teacher: Any) -> tuple[Problem, Plan]:
         raise InputError("teacher: SetSurvival learns from times and events only; leave it out")
-
-    def options(self) -> Options:
-        """Return the settings that the parameters ask for."""
-        options = super().options()
-        if options.recipe is None or isinstance(options.recipe, Mapping):
-            return replace(options, recipe={"batch_size": BATCH, **(options.recipe or {})})
-        return options
 
     def predict(self, X: Any) -> Array:
         """Return the log-hazard of every set, in the order of `set_ids`."""
@@ -83,60 +67,21 @@ class SetSurvival(SetEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return Harrell's concordance index; y as in `fit`."""
+        sets, labels = self._timed(X, y)
+        return self.target_.measure(labels, self.raw(sets))["concordance"]
+
+    def risk_groups(self, X: Any, y: Any = None, *, groups: int = 3) -> RiskGroups:
+        """Divide sets by predicted risk; compare the groups by Kaplan-Meier curves.
+
+        `figure` and `to_html` of the result draw the curves. y as in `fit`; use sets that were not
+        trained on.
+        """
+        sets, labels = self._timed(X, y)
+        return RiskGroups.divide(self.predict(sets), labels[:, 0], labels[:, 1], groups=groups)
+
+    def _timed(self, X: Any, y: Any) -> tuple[Sets, Array]:
+        """Return the sets of X with their times and events."""
         sets, labels, _ = self._labelled(X, as_columns(y), None)
         labels = labels.astype(np.float64)
         check_times(labels, sets)
-        return self.target_.measure(labels, self.raw(sets))["concordance"]
-
-
-def as_columns(y: Any) -> Any:
-    """Return labels as numbers in two columns, time and event; frames keep their index."""
-    if y is None:
-        return None
-    if hasattr(y, "iloc"):
-        if {"time", "event"} <= {*getattr(y, "columns", ())}:
-            y = y[["time", "event"]]
-        elif y.shape[1:] != (2,):
-            raise InputError(
-                "y needs the columns 'time' and 'event', but has "
-                + ", ".join(map(repr, getattr(y, "columns", [y.name] if y.ndim == 1 else ())))
-            )
-        return y.astype(float)
-    array = np.asarray(y)
-    if array.dtype.names is not None:
-        array = _fields(array)
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise InputError(f"y has shape {array.shape}; expected a time and an event per set")
-    return array
-
-
-def _fields(y: Array) -> Array:
-    """Return time and event from a structured array, whose event is Boolean."""
-    names = y.dtype.names or ()
-    events = [name for name in names if y.dtype[name].kind == "b"]
-    if len(names) != 2 or len(events) != 1:
-        raise InputError(
-            f"y has the fields {', '.join(names)}; expected one Boolean field (event) and a time"
-        )
-    time = next(name for name in names if name not in events)
-    return np.stack([y[time].astype(float), y[events[0]].astype(float)], axis=1)
-
-
-def check_times(y: Array, sets: Sets) -> None:
-    """Raise unless y has times of at least 0 and events of 0 or 1."""
-    if y.ndim != 2 or y.shape[1] != 2:
-        raise InputError(
-            "labels must be a time and an event per set: name two target columns, "
-            'Columns(set=..., target=("time", "event"))'
-        )
-    wrong = ~(np.isfinite(y[:, 0]) & (y[:, 0] >= 0))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise InputError(f"the time of {named(sets, k)} is {y[k, 0]:g}; times must not be negative")
-    wrong = ~np.isin(y[:, 1], (0, 1))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise InputError(
-            f"the event of {named(sets, k)} is {y[k, 1]:g}; expected 1 (event) or 0 (censored). "
-            "The time comes first."
-        )
+        return sets, labels

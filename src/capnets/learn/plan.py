@@ -34,6 +34,9 @@ EXACT_MODEL, DEFAULT_MODEL = "c-deepset", "c-gru"
 #: Preset for labels that are computed from the instances.
 EXACT = Preset("muon", hidden=32, layers=3, dropout=0.0, members=1, orders=1)
 
+#: Default batch size of survival: the risk sets of Cox's likelihood are those of a batch.
+JOINT_BATCH = 128
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -206,9 +209,10 @@ def _sorting(problem: Problem, sort: str | int | None) -> str | int:
 
 
 def _recipe(problem: Problem, options: Options, preset: Preset) -> Recipe:
-    chosen = preset.recipe if options.recipe is None else options.recipe
+    chosen = options.recipe or {}
     if isinstance(chosen, Mapping):
-        found = Recipe.from_dict(find_recipe(preset.recipe).to_dict() | dict(chosen))
+        joint = {"batch_size": JOINT_BATCH} if problem.target.kind == "survival" else {}
+        found = Recipe.from_dict(find_recipe(preset.recipe).to_dict() | joint | dict(chosen))
     else:
         found = find_recipe(chosen) if isinstance(chosen, str) else chosen
     if options.epochs is not None:

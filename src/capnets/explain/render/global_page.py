@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from capnets.explain.global_explanation import GlobalExplanation
 
-__all__ = ["global_page"]
+__all__ = ["figure_page", "global_page"]
 
 #: Number of features with a dependence plot.
 DEPENDENCE = 4
@@ -25,17 +25,8 @@ ROWS = 20
 
 def global_page(found: GlobalExplanation, *, title: str = "", source: str = "") -> str:
     """Return a page with values per category, per feature, and the extremes."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     from capnets.explain.render.global_figures import beeswarm, categories, dependence
 
-    environment = Environment(
-        loader=PackageLoader("capnets.explain.render", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     figures = [("Values by feature", beeswarm(found))]
     # The indicator of a category has two values; the figure by category shows more.
     varied = [k for k in found.strongest(len(found.columns)) if not _is_indicator(found, k)]
@@ -50,12 +41,38 @@ def global_page(found: GlobalExplanation, *, title: str = "", source: str = "") 
         figures.insert(0, ("Values by category", categories(found)))
         tables.insert(0, ("Categories", _table(found.by_category().head(ROWS))))
     output = found.explanation.output
-    return environment.get_template("global.html.j2").render(
+    counted = f"{len(found.values):,} instances in {len(found.explanation):,} sets."
+    return figure_page(
         title=title or (f"What adds to {output}" if output else "What adds how much"),
         source=source or found.explanation.source,
-        meaning=found.explanation.meaning,
-        sets=len(found.explanation),
-        instances=len(found.values),
+        about=f"{counted} {found.explanation.meaning}",
+        figures=figures,
+        tables=tables,
+    )
+
+
+def figure_page(
+    *,
+    title: str,
+    source: str,
+    about: str,
+    figures: list[tuple[str, Figure]],
+    tables: list[tuple[str, dict[str, Any]]],
+) -> str:
+    """Return a page of figures and tables, each with its heading."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("capnets.explain.render", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("global.html.j2").render(
+        title=title,
+        source=source,
+        about=about,
         figures=[(name, _png(figure)) for name, figure in figures],
         tables=tables,
     )
