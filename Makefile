@@ -12,7 +12,7 @@ ALL := $(VENV)/.installed-all
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 INSTALL_SELF := $(INSTALL) --no-build-isolation --editable
 NEWS := grep --line-buffered --invert-match 'already satisfied'
-EXTRAS := compiled,onnx,page,serve,text,tune,cluster,dask,bench,docs,dev
+EXTRAS := compiled,onnx,page,serve,slides,text,tune,cluster,dask,bench,docs,dev
 
 # pipefail: pip's chatter is filtered below, its failures are not.
 SHELL := bash

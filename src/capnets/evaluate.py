@@ -18,6 +18,9 @@ from capnets.sets import Array, Sets
 from capnets.sets.batch import Batch, Batches
 from capnets.sets.ragged import scatter_padded
 
+#: Numbers in a batch, padding included; a set of more is a batch of its own.
+NUMBERS = 2**25
+
 __all__ = ["added_values", "evaluate", "order_sensitivity", "predict"]
 
 
@@ -97,7 +100,8 @@ def _read(model: SetModel, sets: Sets, size: int) -> Iterator[Batch]:
     if size < 1:
         raise InputError(f"batch_size must be at least 1, not {size}")
     model.eval()
-    for batch in Batches(sets).epoch(size=size, bucket=True):
+    most = max(1, NUMBERS // max(1, math.prod(sets.feature_shape)))
+    for batch in Batches(sets).epoch(size=size, instances=most, bucket=True):
         if not math.isfinite(batch.x.sum()):  # a sum is a quick first check
             sets.check_finite()
         batch = batch.to(model.unit.device)

@@ -244,7 +244,7 @@ class TestMemory:
             next(batches(sets, size=2_000_000))
 
     def test_conversion_that_does_not_fit(self):
-        pool = np.broadcast_to(np.uint8(0), (2**40, 8))
+        pool = np.broadcast_to(np.uint16(0), (2**40, 8))
         with pytest.raises(InputError, match=r"as float32: .* GB of memory are needed"):
             Batches(Sets(pool, [0], [0, 1]))
 

@@ -67,7 +67,6 @@ class SetValue:
         self.chunk = chunk
         self.passes = 0
         self.baseline = baseline_of(model, output)
-        self._instances = np.asarray(sets.instances, dtype=np.float32)
         self._rereads = model.rereads
 
     def predict(self, index: Array, offsets: Array) -> Array:
@@ -116,7 +115,7 @@ class SetValue:
 
         The sets have equal sizes.
         """
-        batches = Batches(Sets(self._instances, self.sets.index, self.sets.offsets))
+        batches = Batches(Sets(self.sets.instances, self.sets.index, self.sets.offsets))
         batch = batches.take(set_index).to(self.model.unit.device)
         with torch.inference_mode():
             pairs: Tensor = self.model.interactions(batch.x, batch.mask)  # type: ignore[operator]
@@ -135,7 +134,7 @@ class SetValue:
 
     def _batches(self, index: Array, offsets: Array, *, prefixes: bool = False) -> Iterator[Batch]:
         """Yield the non-empty sequences, sorted by length, at most a chunk at a time."""
-        batches = Batches(Sets(self._instances, index, offsets))
+        batches = Batches(Sets(self.sets.instances, index, offsets))
         sizes = np.diff(offsets)
         filled = np.flatnonzero(sizes)
         with torch.inference_mode():

@@ -22,8 +22,8 @@ MIN_SETS = 10
 MIN_LABELS = 5
 #: Relative residual below which two float32 columns are multiples of each other.
 TOLERANCE = 1e-5
-#: Sets that are compared at once.
-CHUNK = 4096
+#: Sets that are compared at once, and numbers from which fewer are.
+CHUNK, NUMBERS = 4096, 2**22
 
 
 def check_leakage(
@@ -92,8 +92,13 @@ def _set_values(sets: Sets) -> tuple[Array, Array]:
     """Return which features are constant within every set, and the features of first instances."""
     instances = sets.instances.reshape(len(sets.instances), -1)
     constant = np.ones(instances.shape[1], dtype=bool)
-    for start in range(0, len(sets), CHUNK):
-        part = sets[start : start + CHUNK]
+    most = NUMBERS // max(1, instances.shape[1])
+    start = stop = 0
+    while stop < len(sets):
+        start = stop
+        full = int(np.searchsorted(sets.offsets, sets.offsets[start] + most, "right")) - 1
+        stop = min(max(full, start + 1), start + CHUNK, len(sets))
+        part = sets[start:stop]
         firsts = np.repeat(part.index[part.offsets[:-1]], part.sizes)
         kept = np.flatnonzero(constant)
         if not len(kept):

@@ -16,6 +16,7 @@ import numpy as np
 from capnets.ingest.columns import Schema
 from capnets.records import Record
 from capnets.sets import Array, Sets
+from capnets.sets.mapped import blocks
 
 __all__ = ["Summary", "looks_like_data", "summarize"]
 
@@ -23,7 +24,7 @@ __all__ = ["Summary", "looks_like_data", "summarize"]
 OUTLIER = 1e4
 #: Fewer rows than this may count upwards by chance.
 MIN_ROWS = 10
-#: Rows that are examined at once.
+#: Rows whose quantiles are computed.
 CHUNK = 65536
 
 
@@ -194,13 +195,15 @@ def _column_warnings(sets: Sets, names: list[Any], schema: Schema | None) -> Ite
     called = [f"column {n!r}" if isinstance(n, str) else f"feature {n}" for n in names]
     low, high = np.full(len(names), np.inf), np.full(len(names), -np.inf)
     counts = np.full(len(names), len(table) >= MIN_ROWS)
-    for start in range(0, len(table), CHUNK):
-        part = np.asarray(table[start : start + CHUNK + 1], dtype=np.float64)
+    before = np.empty((0, len(names)))
+    for _, block in blocks(table):
+        part = np.concatenate([before, block.astype(np.float64)])
+        before = part[-1:]
         low, high = np.minimum(low, part.min(axis=0)), np.maximum(high, part.max(axis=0))
         if counts.any():
             steps = np.diff(part[:, counts], axis=0)
             counts[counts] = ((steps == 1).all(axis=0)) | (steps == -1).all(axis=0)
-    step = max(1, len(table) // CHUNK)
+    step = max(1, len(table) // min(CHUNK, max(1000, 2**24 // len(names))))
     sample = np.asarray(table[::step], dtype=np.float64)
     near, median, far = np.quantile(sample, [0.1, 0.5, 0.9], axis=0)
     extreme = np.maximum(high - median, median - low)

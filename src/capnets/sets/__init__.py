@@ -19,6 +19,7 @@ import torch
 from capnets.errors import InputError
 from capnets.memory import check_memory
 from capnets.sets import display, storage, validation
+from capnets.sets.precision import HALF
 from capnets.sets.ragged import (
     Array,
     offsets_of,
@@ -38,15 +39,17 @@ class Sets:
     Parameters
     ----------
     instances
-        Instances x features; features may have any shape (images are 1 x 28 x 28).
+        Instances x features; features may have any shape (images are 1 x 28 x 28). A memory-mapped
+        array stays on disk, and float16 and bfloat16 stay what they are: batches are converted.
     index
         Rows of `instances`, set after set, in the order in which a network reads them.
     offsets
         Set k is `index[offsets[k]:offsets[k + 1]]`.
     y
         One label, or a row of labels, per set; None for sets to predict.
-    classes
-        Class of each row of `instances`, if a task knows it. Networks never see it.
+    classes, coords
+        Class of each row of `instances`, if a task knows it, and its place: rows x axes. Networks
+        never see them.
     ids, weights
         Name and weight of each set.
     feature_names
@@ -64,6 +67,7 @@ class Sets:
     offsets: Array
     y: Array | None = None
     classes: Array | None = field(default=None, kw_only=True)
+    coords: Array | None = field(default=None, kw_only=True)
     ids: Array | None = field(default=None, kw_only=True)
     weights: Array | None = field(default=None, kw_only=True)
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
@@ -115,9 +119,11 @@ class Sets:
             what=f"{len(tables):,} sets with {offsets[-1]:,} instances of shape {shape}",
             advice="write the instances to a .npy file and pass it memory-mapped to Sets",
         )
-        pool = np.empty((offsets[-1], *shape), dtype=np.float32)
+        half = tables[0].dtype in HALF and all(t.dtype == tables[0].dtype for t in tables)
+        pool = np.empty((offsets[-1], *shape), dtype=tables[0].dtype if half else np.float32)
         for k, table in enumerate(tables):
-            pool[offsets[k] : offsets[k + 1]] = validation.numbers(table, f"set {k}")
+            part = pool[offsets[k] : offsets[k + 1]]
+            part[:] = table if half else validation.numbers(table, f"set {k}")
         labels = None if y is None else validation.labels(y, "y")
         sets = cls(pool, np.arange(len(pool)), offsets, labels, **about)
         if y is not None if learning is None else learning:
@@ -152,12 +158,13 @@ class Sets:
                     raise InputError(f"part {k} has {name} {here}, part 0 has {there}")
         offsets = offsets_of(np.concatenate([p.sizes for p in parts]))
         if all(p.instances is first.instances for p in parts):
-            pool, classes = first.instances, first.classes
+            pool, classes, coords = first.instances, first.classes, first.coords
             index = np.concatenate([p.index for p in parts])
         else:
             starts = np.cumsum([0] + [len(p.instances) for p in parts[:-1]])
             pool = np.concatenate([p.instances for p in parts])
             classes = _joined("classes", [p.classes for p in parts])
+            coords = _joined("coords", [p.coords for p in parts])
             index = np.concatenate([p.index + s for p, s in zip(parts, starts, strict=True)])
         return cls(
             pool,
@@ -165,6 +172,7 @@ class Sets:
             offsets,
             _joined("y", [p.y for p in parts]),
             classes=classes,
+            coords=coords,
             ids=_joined("ids", [p.ids for p in parts]),
             weights=_joined("weights", [p.weights for p in parts]),
             feature_names=first.feature_names,

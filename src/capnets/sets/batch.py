@@ -1,7 +1,8 @@
 """Turn sets into batches of padded tensors.
 
 A batch is padded to its own longest set. If all its sets have the same size it has no mask, so that
-networks skip masking.
+networks skip masking. Instances of any type become float32 batch by batch. Large mapped files are
+streamed: sets are shuffled in blocks of neighbours, and pages are released after every batch.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,12 +20,25 @@ from torch import Tensor
 from capnets.errors import InputError
 from capnets.memory import check_memory
 from capnets.sets import Array, Sets, random_orders
+from capnets.sets.mapped import LARGE, is_streamed, prefetch, release
+from capnets.sets.precision import BFLOAT16
 from capnets.sets.ragged import starts_of
 
-__all__ = ["Batch", "Batches", "batches"]
+__all__ = ["Batch", "Batches", "Sample", "batches"]
 
 #: Minimum number of stretches per epoch within which shuffled sets are sorted by size.
 STRETCHES = 8
+#: Blocks of neighbouring sets of a streamed file that are shuffled together, and their bytes.
+BLOCKS, BLOCK_BYTES = 8, LARGE // 8
+#: Types that torch cannot gather from; such instances are converted as a whole.
+UNSIGNED = (np.uint16, np.uint32, np.uint64)
+
+
+class Sample(NamedTuple):
+    """Read at most `most` random instances of every set."""
+
+    most: int
+    generator: torch.Generator
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,9 @@ class Batch:
         One weight per set, or None.
     set_index
         Indices of the sets.
+    times
+        Sets x 1: the size of a set as a multiple of the instances that were sampled from it; None
+        if sets are complete.
     """
 
     x: Tensor
@@ -49,13 +67,15 @@ class Batch:
     y: Tensor | None
     weights: Tensor | None
     set_index: Array
+    times: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on a device."""
-        mask, y, weights = (
-            None if t is None else t.to(device) for t in (self.mask, self.y, self.weights)
+        mask, y, weights, times = (
+            None if t is None else t.to(device)
+            for t in (self.mask, self.y, self.weights, self.times)
         )
-        return Batch(self.x.to(device), mask, y, weights, self.set_index)
+        return Batch(self.x.to(device), mask, y, weights, self.set_index, times)
 
     def reorder(self, order: Tensor) -> Batch:
         """Return the sets in other orders: sets x longest, positions inside the set."""
@@ -81,13 +101,8 @@ class Batches:
 
     def __init__(self, sets: Sets) -> None:
         self.sets = sets
-        if sets.instances.dtype != np.float32:
-            check_memory(
-                4 * sets.instances.size,
-                what=f"{len(sets.instances):,} instances as float32",
-                advice="store them as float32, or work on fewer",
-            )
-        self.instances = _tensor(sets.instances, torch.float32)
+        self.streamed = is_streamed(sets.instances)
+        self.instances = _instances(sets.instances)
         self.offsets = np.asarray(sets.offsets)
         self.index = _tensor(sets.index, torch.int64)
         self.sizes = sets.sizes
@@ -95,25 +110,40 @@ class Batches:
         self.y = labels[:, None] if labels is not None and labels.ndim == 1 else labels
         self.weights = None if sets.weights is None else _tensor(sets.weights, torch.float32)
 
-    def take(self, chosen: Array, index: Tensor | None = None) -> Batch:
-        """Return the batch of the chosen sets; `index` replaces their order of instances."""
-        index = self.index if index is None else index
-        sizes, starts = self.sizes[chosen], self.offsets[:-1][chosen]
+    def take(
+        self, chosen: Array, index: Tensor | None = None, *, sample: Sample | None = None
+    ) -> Batch:
+        """Return the batch of the chosen sets.
+
+        Parameters
+        ----------
+        chosen
+            Indices of the sets.
+        index
+            Replaces the order of the instances of all sets; a sample takes the first ones then.
+        sample
+            Read a part of large sets; without `index` it is drawn here, in the given order.
+        """
+        whole = self.sizes[chosen]
+        sizes = whole if sample is None else np.minimum(whole, sample.most)
         longest = int(sizes.max(initial=0))
         check_memory(
             4 * len(chosen) * longest * math.prod(self.sets.feature_shape),
             what=f"a batch of {len(chosen):,} sets padded to {longest:,} instances",
             advice="make batches smaller, or put sets of similar size together (bucket=True)",
         )
-        positions = torch.from_numpy(starts[:, None] + np.arange(longest))
+        if sample is None or index is not None:
+            inside = np.arange(longest)[None]
+        else:
+            inside = _drawn(whole, sample)
+        positions = torch.from_numpy(self.offsets[:-1][chosen][:, None] + inside)
         mask = None
         if (sizes != longest).any():
             mask = torch.from_numpy(np.arange(longest) < sizes[:, None])
             positions = positions.where(mask, 0)  # padding may be any row
+        index = self.index if index is None else index
         rows = index[positions.flatten()] if longest else positions.flatten()
-        x = self.instances.index_select(0, rows).view(
-            len(chosen), longest, *self.sets.feature_shape
-        )
+        x = self.gather(rows).view(len(chosen), longest, *self.sets.feature_shape)
         picked = torch.from_numpy(chosen)
         return Batch(
             x,
@@ -121,7 +151,20 @@ class Batches:
             None if self.y is None else self.y[picked],
             None if self.weights is None else self.weights[picked],
             chosen,
+            None if (sizes == whole).all() else torch.from_numpy(whole / sizes).float()[:, None],
         )
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """Return some rows of the instances as float32."""
+        if not self.streamed:
+            return self.instances.index_select(0, rows).float()
+        ordered = np.unique(rows.numpy())
+        ends = np.flatnonzero(np.diff(ordered) > 1)  # of runs of neighbours
+        starts = ordered[np.concatenate([[0], ends + 1])]
+        prefetch(self.sets.instances, starts, 1 + ordered[np.append(ends, len(ordered) - 1)])
+        x = self.instances.index_select(0, rows).float()
+        release(self.sets.instances)
+        return x
 
     @property
     def ragged(self) -> bool:
@@ -132,8 +175,10 @@ class Batches:
         self,
         *,
         size: int,
+        instances: int | None = None,
         shuffle: torch.Generator | None = None,
         reorder: torch.Generator | None = None,
+        sample: Sample | None = None,
         bucket: bool = False,
         share: tuple[int, int] = (0, 1),
         again: Sequence[int] | Array = (),
@@ -144,43 +189,102 @@ class Batches:
         ----------
         size
             Number of sets per batch.
+        instances
+            Largest number of instances per batch, padding included; a larger set is a batch.
         shuffle
             Generator for the order of the sets; None keeps it.
         reorder
             Generator for the order of the instances of every set; None keeps it.
+        sample
+            Read a random part of large sets.
         bucket
             Whether to batch sets of similar size, which saves padding. Shuffled sets are bucketed
             only if there are many batches.
         share
-            (r, w): every w-th set, beginning with the r-th, for w processes. All shares have the
-            same size, since processes that train together must take equally many steps: the last
-            few sets are left out if the sets do not divide evenly.
+            (r, w): every w-th set (with `instances`, every w-th batch), beginning with the r-th,
+            for w processes. All shares have the same size, since processes that train together
+            must take equally many steps: the last few are left out if they do not divide evenly.
         again
             Indices of sets to read once more per occurrence.
         """
-        if size < 1:
-            raise InputError(f"a batch needs at least 1 set, not {size}")
+        plan = self.plan(
+            size=size, instances=instances, shuffle=shuffle, sample=sample, bucket=bucket,
+            share=share, again=again,
+        )  # fmt: skip
+        return self.read(plan, reorder=reorder, sample=sample)
+
+    def plan(
+        self,
+        *,
+        size: int,
+        instances: int | None = None,
+        shuffle: torch.Generator | None = None,
+        sample: Sample | None = None,
+        bucket: bool = False,
+        share: tuple[int, int] = (0, 1),
+        again: Sequence[int] | Array = (),
+    ) -> list[Array]:
+        """Return the sets of every batch; the parameters are those of `epoch`."""
+        for least, unit in ((size, "set"), (instances, "instance")):
+            if least is not None and least < 1:
+                raise InputError(f"a batch needs at least 1 {unit}, not {least}")
         order = np.concatenate([np.arange(len(self.sets)), np.asarray(again, dtype=np.int64)])
         if shuffle is not None:
-            order = order[torch.randperm(len(order), generator=shuffle).numpy()]
-        index = self.index
-        if reorder is not None:
-            rows = starts_of(self.sizes) + random_orders(self.sizes, reorder)
-            index = index[torch.from_numpy(rows)]
+            order = self._shuffled(order, shuffle)
+        sizes = self.sizes if sample is None else np.minimum(self.sizes, sample.most)
+        if instances is not None and size * int(sizes.max(initial=0)) <= instances:
+            instances = None  # every batch is small enough
         rank, world = share
-        order = order[rank : len(order) // world * world : world] if world > 1 else order
-        cuts: Sequence[int] = range(0, len(order), size)
+        if instances is None and world > 1:
+            order = order[rank : len(order) // world * world : world]
+        number = -(-len(order) // size)
         # Sort within stretches only: shuffled batches must differ between epochs and must not
         # consist of a single size.
-        stretch = size * min(50, 50 if shuffle is None else len(cuts) // STRETCHES)
-        if bucket and stretch > size:
-            for a in range(0, len(order), stretch):
-                part = order[a : a + stretch]
-                order[a : a + stretch] = part[np.argsort(self.sizes[part], kind="stable")]
-            if shuffle is not None:
-                cuts = [cuts[i] for i in torch.randperm(len(cuts), generator=shuffle)]
-        for a in cuts:
-            yield self.take(order[a : a + size], index)
+        stretch = size * min(50, 50 if shuffle is None else number // STRETCHES)
+        sorts = bucket and stretch > size
+        for a in range(0, len(order), stretch) if sorts else ():
+            part = order[a : a + stretch]
+            order[a : a + stretch] = part[np.argsort(sizes[part], kind="stable")]
+        if instances is None:
+            cuts = [order[a : a + size] for a in range(0, len(order), size)]
+        else:
+            cuts = _cut(order, sizes, size, instances)
+        if sorts and shuffle is not None:
+            cuts = [cuts[i] for i in torch.randperm(len(cuts), generator=shuffle)]
+        return cuts if instances is None else cuts[rank : len(cuts) // world * world : world]
+
+    def read(
+        self,
+        plan: Sequence[Array],
+        *,
+        reorder: torch.Generator | None = None,
+        sample: Sample | None = None,
+    ) -> Iterator[Batch]:
+        """Yield the batches of a plan; the parameters are those of `epoch`."""
+        index = None
+        if reorder is not None and not self.streamed:
+            rows = starts_of(self.sizes) + random_orders(self.sizes, reorder)
+            index = self.index[torch.from_numpy(rows)]
+        for chosen in plan:
+            batch = self.take(chosen, index, sample=sample)
+            # Orders of a streamed file are drawn batch by batch: all would need much memory.
+            yield batch.shuffled(reorder) if reorder is not None and self.streamed else batch
+
+    def _shuffled(self, order: Array, generator: torch.Generator) -> Array:
+        """Shuffle sets; those of a streamed file in groups of blocks of neighbours."""
+        if not self.streamed:
+            mixed: Array = order[torch.randperm(len(order), generator=generator).numpy()]
+            return mixed
+        filled = np.minimum(self.offsets[:-1], max(len(self.index) - 1, 0))
+        order = order[np.argsort(self.index.numpy()[filled][order], kind="stable")]
+        width = self.sets.instances.strides[0]
+        block = np.cumsum(self.sizes[order] * width) // BLOCK_BYTES
+        parts = np.split(order, np.flatnonzero(np.diff(block)) + 1)
+        dealt = [parts[i] for i in torch.randperm(len(parts), generator=generator)]
+        groups = [np.concatenate(dealt[a : a + BLOCKS]) for a in range(0, len(dealt), BLOCKS)]
+        return np.concatenate(
+            [group[torch.randperm(len(group), generator=generator).numpy()] for group in groups]
+        )
 
 
 def batches(sets: Sets, *, size: int, bucket: bool = False) -> Iterator[Batch]:
@@ -193,8 +297,48 @@ def batches(sets: Sets, *, size: int, bucket: bool = False) -> Iterator[Batch]:
     return Batches(sets).epoch(size=size, bucket=bucket)
 
 
-def _tensor(values: Array, dtype: torch.dtype) -> Tensor:
+def _instances(values: Array) -> Tensor:
+    """Return instances in their own type, sharing memory if torch can gather from it."""
+    if values.dtype == BFLOAT16:
+        return _tensor(values.view(np.int16), torch.int16).view(torch.bfloat16)
+    if values.dtype in UNSIGNED:
+        check_memory(
+            4 * values.size,
+            what=f"{len(values):,} instances as float32",
+            advice="store them as float32, or work on fewer",
+        )
+        return _tensor(values, torch.float32)
+    return _tensor(values)
+
+
+def _tensor(values: Array, dtype: torch.dtype | None = None) -> Tensor:
     with warnings.catch_warnings():
         # torch warns of read-only memory maps; nothing here writes to them.
         warnings.simplefilter("ignore", UserWarning)
         return torch.from_numpy(np.asarray(values)).to(dtype)
+
+
+def _cut(order: Array, sizes: Array, size: int, instances: int) -> list[Array]:
+    """Cut sets into batches of at most `size` sets and `instances` instances, padding included.
+
+    >>> [batch.tolist() for batch in _cut(np.arange(4), np.array([2, 1, 9, 1]), 3, 4)]
+    [[0, 1], [2], [3]]
+    """
+    cuts, start, longest = [], 0, 0
+    for place, count in enumerate(sizes[order].tolist()):
+        after = max(longest, count)
+        if place > start and (place - start == size or (place - start + 1) * after > instances):
+            cuts.append(order[start:place])
+            start, after = place, count
+        longest = after
+    return [*cuts, order[start:]] if len(order) else cuts
+
+
+def _drawn(sizes: Array, sample: Sample) -> Array:
+    """Draw positions of instances in rising order: sets x most; padding may be any."""
+    longest = int(sizes.max(initial=0))
+    keys = torch.rand(len(sizes), longest, generator=sample.generator)
+    keys[torch.from_numpy(np.arange(longest) >= sizes[:, None])] = torch.inf
+    order = keys.argsort(dim=1)[:, : sample.most].numpy()
+    valid = np.arange(order.shape[1]) < np.minimum(sizes, sample.most)[:, None]
+    return np.sort(np.where(valid, order, longest), axis=1)

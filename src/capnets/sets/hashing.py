@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from capnets.sets.mapped import is_streamed, release
 from capnets.sets.ragged import owners_of
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ __all__ = ["instance_keys", "splitmix64"]
 
 Numbers = NDArray[np.uint64]
 
-#: Rows that are hashed at once.
-CHUNK = 1 << 14
+#: Numbers that are hashed at once.
+CHUNK = 1 << 20
 
 
 def instance_keys(sets: Sets) -> Numbers:
@@ -51,13 +52,17 @@ def _row_numbers(sets: Sets, rows: NDArray[np.int64]) -> Numbers:
     width = int(np.prod(sets.instances.shape[1:]))
     odd = splitmix64(np.arange(1, width + 1, dtype=np.uint64)) | np.uint64(1)
     found = np.empty(len(rows), np.uint64)
-    for start in range(0, len(rows), CHUNK):
-        features = sets.instances[rows[start : start + CHUNK]].reshape(-1, width)
+    step = max(1, CHUNK // max(1, width))
+    streamed = is_streamed(sets.instances)
+    for start in range(0, len(rows), step):
+        features = sets.instances[rows[start : start + step]].reshape(-1, width)
         # Adding 0 turns -0.0 into 0.0, so that equal features hash equally.
         bits = (features.astype(np.float32) + np.float32(0)).view(np.uint32)
-        found[start : start + CHUNK] = (splitmix64(bits.astype(np.uint64)) * odd).sum(
+        found[start : start + step] = (splitmix64(bits.astype(np.uint64)) * odd).sum(
             1, dtype=np.uint64
         )
+        if streamed:
+            release(sets.instances)
     return found
 
 

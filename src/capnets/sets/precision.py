@@ -1,15 +1,20 @@
-"""Detect columns that lose precision in float32."""
+"""Types of instances, and columns that lose precision in float32."""
 
 from __future__ import annotations
 
 from math import floor, log10
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from capnets.sets.ragged import Array
 
-__all__ = ["TOO_FAR", "Range", "is_far", "is_wide"]
+__all__ = ["BFLOAT16", "HALF", "TOO_FAR", "Range", "is_far", "is_number", "is_wide"]
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+#: Types of instances that are kept as they are, and converted batch by batch.
+HALF = (np.dtype(np.float16), BFLOAT16)
 
 #: Factor by which values must exceed their range to get an offset (14 of 24 bits would remain).
 FAR = 2**10
@@ -17,6 +22,11 @@ FAR = 2**10
 TOO_FAR = 2**16
 #: Values that differ by less than this share of their size differ by float64 rounding only.
 ROUNDING = 2.0**-44
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Return whether a type is one of real numbers or Booleans."""
+    return dtype.kind in "fiub" or dtype == BFLOAT16
 
 
 def is_wide(dtype: np.dtype[Any]) -> bool:

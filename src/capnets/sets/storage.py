@@ -20,11 +20,12 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.files import write_json, writing
 from capnets.files.locks import lock_folder
+from capnets.sets.precision import BFLOAT16
 from capnets.sets.ragged import Array
 
 __all__ = ["ARRAYS", "read", "write"]
 
-ARRAYS = ("instances", "index", "offsets", "y", "classes", "ids", "weights")
+ARRAYS = ("instances", "index", "offsets", "y", "classes", "coords", "ids", "weights")
 
 #: Names of array files: the array and a token of the save.
 ARRAY_FILE = re.compile(r"([a-z]+)-[0-9a-f]{8}\.npy")
@@ -94,7 +95,7 @@ def read(folder: Path) -> dict[str, Any]:
             _verify(folder, about)
         return {"feature_names": about["feature_names"]} | {
             # Only a name: a folder may come from anywhere, and must not point elsewhere.
-            name: np.load(folder / Path(file).name, mmap_mode="r", allow_pickle=False)
+            name: _mapped(folder / Path(file).name)
             for name, file in _renamed(about["arrays"]).items()
             if name in ARRAYS
         }
@@ -102,6 +103,12 @@ def read(folder: Path) -> dict[str, Any]:
         raise
     except DAMAGE as error:
         raise InputError(f"{folder} holds no complete saved sets: {error}") from error
+
+
+def _mapped(path: Path) -> Array:
+    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    # .npy files have no name for bfloat16 and store it as two raw bytes.
+    return array.view(BFLOAT16) if array.dtype == np.dtype("V2") else array
 
 
 def _digests(folder: Path, about: dict[str, Any]) -> dict[str, str]:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from capnets.errors import InputError
-from capnets.sets.precision import TOO_FAR, Range, is_far, is_wide
+from capnets.sets.mapped import blocks
+from capnets.sets.precision import BFLOAT16, TOO_FAR, Range, is_far, is_number, is_wide
 from capnets.sets.ragged import Array, owner_of
 
 if TYPE_CHECKING:
@@ -38,8 +39,13 @@ def check_kinds(sets: Sets) -> None:
                 f"{name} must be a list of whole numbers, "
                 f"not of shape {values.shape} and type {values.dtype}"
             )
-    for name, given in (("instances", sets.instances), ("y", sets.y), ("weights", sets.weights)):
-        if given is not None and given.dtype.kind not in "fiub":
+    for name, given in (
+        ("instances", sets.instances),
+        ("coords", sets.coords),
+        ("y", sets.y),
+        ("weights", sets.weights),
+    ):
+        if given is not None and not is_number(given.dtype):
             raise InputError(f"{name} must hold numbers, not {given.dtype}")
     if sets.y is not None and sets.y.ndim not in (1, 2):
         raise InputError(
@@ -69,6 +75,7 @@ def check_layout(sets: Sets) -> None:
         ("ids", sets.ids, len(sets), "set"),
         ("weights", sets.weights, len(sets), "set"),
         ("classes", sets.classes, len(sets.instances), "instance"),
+        ("coords", sets.coords, len(sets.instances), "instance"),
         ("feature_names", sets.feature_names, sets.instances.shape[-1], "feature"),
     ):
         if values is not None and len(values) != expected:
@@ -81,8 +88,8 @@ def check_finite(sets: Sets) -> None:
     """Check that all features that a set uses, labels and weights are finite."""
     bad = np.zeros(len(sets.instances), dtype=bool)
     columns = tuple(range(1, sets.instances.ndim))
-    for a in range(0, len(bad), 65536):  # in pieces: instances may exceed memory
-        bad[a : a + 65536] = ~np.isfinite(sets.instances[a : a + 65536]).all(axis=columns)
+    for start, part in blocks(sets.instances):
+        bad[start : start + len(part)] = ~np.isfinite(part).all(axis=columns)
     used = bad[sets.index]
     if used.any():
         position = int(np.argmax(used))
@@ -143,7 +150,10 @@ def as_array(values: Any, name: str) -> Array:
     """
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu().resolve_conj().resolve_neg()
-        values = (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+        if values.dtype == torch.bfloat16:
+            values = values.view(torch.int16).numpy().view(BFLOAT16)
+        else:
+            values = values.numpy()
     try:
         array: Array = np.asanyarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, and others

@@ -62,13 +62,15 @@ def draw_weights(model: SetModel, generator: torch.Generator) -> None:
             module.draw_weights(generator)
 
 
-def _moments(data: Batches, *, rows: int = 65536) -> tuple[Tensor, Tensor]:
+def _moments(data: Batches, *, numbers: int = 2**25) -> tuple[Tensor, Tensor]:
     """Return the mean and standard deviation of the features of all instances in sets."""
     used = np.unique(data.index.numpy())
-    total = torch.zeros(data.instances.shape[1], dtype=torch.float64)
+    width = data.instances.shape[1]
+    total = torch.zeros(width, dtype=torch.float64)
     squares = torch.zeros_like(total)
-    for part in np.array_split(used, -(-len(used) // rows)):
-        x = data.instances[torch.from_numpy(part)].double()
-        total, squares = total + x.sum(0), squares + x.square().sum(0)
+    for part in np.array_split(used, -(-len(used) // min(65536, max(1, numbers // width)))):
+        x = data.gather(torch.from_numpy(part)).double()
+        total = total + x.sum(0)
+        squares = squares + x.square_().sum(0)
     mean = total / len(used)
     return mean.float(), (squares / len(used) - mean.square()).clamp_min(0).sqrt().float()

@@ -12,6 +12,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
 from capnets.sets import Array, Sets
+from capnets.sets.precision import HALF
 
 __all__ = ["Features", "Images", "Instances", "Texts", "checked", "instances_of"]
 
@@ -138,6 +139,8 @@ def instances_of(sets: Sets) -> Instances | None:
     if len(sets.index) * int(np.prod(sets.feature_shape)) > MOST_NUMBERS:
         return None
     rows = np.asarray(sets.instances[sets.index])
+    if rows.dtype in HALF:
+        rows = rows.astype(np.float32)
     if rows.ndim == 4 and rows.shape[1] == 1:
         return Images(rows[:, 0], float(rows.max(initial=1.0)))
     rows = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
