@@ -28,7 +28,7 @@ def main(names: list[str]) -> None:
     """Print one line per data set."""
     folder = Path(os.environ["CAPNETS_DATA"]) / "mil"
     for name in names or DATA:
-        sets = read_npz(folder / f"{name}.npz", labels=True)
+        sets = read_npz(folder / f"{name}.npz").sets
         y = np.asarray(sets.y).reshape(len(sets))
         losses: dict[str, list[float]] = {"trained": [], "single": [], "used": []}
         folds = StratifiedKFold(5, shuffle=True, random_state=0).split(y, y)

@@ -123,7 +123,7 @@ def _npz(path: Path) -> Target:
     np.savez_compressed(path, X=sets.instances, offsets=sets.offsets, y=sets.y)
 
     def read() -> Any:
-        found = read_npz(path)
+        found = read_npz(path).sets
         return {"X": found.instances, "offsets": found.offsets, "y": found.y}
 
     original = read()

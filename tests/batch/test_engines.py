@@ -83,6 +83,16 @@ class TestPredict:
         np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
         assert set(found.prediction) <= {"yes", "no"}
 
+    def test_several_labels(self, table):
+        frame = table.assign(rich=table.worth > 12, dear=table.price > 5)
+        frame["dear"] = frame.groupby("basket").dear.transform("max")
+        columns = Columns(set="basket", target=("rich", "dear"), features="price")
+        model = SetClassifier("c-gru", columns=columns, members=1, epochs=2, random_state=0)
+        frame = frame.astype({"rich": int, "dear": int})
+        found, ids = predict(frame, model.fit(frame)), model.set_ids(frame)
+        expected = pd.DataFrame(model.predict(frame), index=ids).loc[found.basket]
+        np.testing.assert_array_equal(found[["prediction_rich", "prediction_dear"]], expected)
+
     def test_arrays_are_refused(self):
         model = SetRegressor("c-gru", members=1, epochs=1).fit(
             [np.ones((2, 3))] * 8, np.arange(8.0)

@@ -110,7 +110,7 @@ def test_sample_weight_of_zero_is_absence(case):
 
 def test_early_stopping_holds_sets_out(case):
     kind, X, y = case
-    estimator = kind(early_stopping=True, validation_fraction=0.2, **QUICK).fit(X, y)
+    estimator = kind(early_stopping=0.2, **QUICK).fit(X, y)
     assert all(line["valid"] is not None for line in estimator.history_)
     assert kind(**QUICK).fit(X, y).history_[0]["valid"] is None
     with pytest.raises(InputError, match="early_stopping"):

@@ -97,7 +97,8 @@ def test_faults_of_parameters_and_of_use(case):
         ({"model": "c-gruu"}, "did you mean 'c-gru'"),
         ({"orders": 0}, "orders"),
         ({"recipe": "slow"}, "recipe"),
-        ({"dropout": 1.5}, "dropout"),
+        ({"network": {"dropout": 1.5}}, "dropout"),
+        ({"network": {"dropuot": 0.5}}, "did you mean 'dropout'"),
         ({"random_state": -1}, "random_state"),
     ]:
         with pytest.raises(InputError, match=words):
@@ -111,7 +112,7 @@ def test_faults_of_labels():
     with pytest.raises(InputError, match="use SetRegressor"):
         SetClassifier(**QUICK).fit(X, amounts(X))
     with pytest.raises(InputError, match="activation='identity'"):
-        SetClassifier(activation="abs", **QUICK).fit(X, classes(X))
+        SetClassifier(network={"activation": "abs"}, **QUICK).fit(X, classes(X))
     with pytest.raises(InputError, match="not a number"):
         SetRegressor(**QUICK).fit(X, classes(X))
     y = amounts(X)

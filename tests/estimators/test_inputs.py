@@ -7,9 +7,9 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.estimators import SetRegressor
-from capnets.estimators.inputs import Given, read
+from capnets.estimators.inputs import read
 from capnets.estimators.per_set import per_set
-from capnets.ingest import Columns, read_table
+from capnets.ingest import Columns, SetData, read_table
 from capnets.sets import Sets
 from ragged import QUICK, amounts, frame_of, ragged
 
@@ -131,7 +131,7 @@ def test_what_is_indexed_by_set_is_looked_up_whatever_its_order(names, order):
     assert per_set(y, given, name="y").tolist() == [1.5, 2.5, 3.5]
     both = per_set(pd.DataFrame({"a": y, "b": -y}), given, name="y")
     assert both.tolist() == [[1.5, -1.5], [2.5, -2.5], [3.5, -3.5]]
-    named = Given(Sets.from_arrays([np.ones((2, 1))] * 3, ids=given.sets.ids))
+    named = SetData(Sets.from_arrays([np.ones((2, 1))] * 3, ids=given.sets.ids))
     assert per_set(y, named, name="y").tolist() == [1.5, 2.5, 3.5]
 
 
@@ -145,7 +145,7 @@ def test_what_is_indexed_by_row_is_looked_up_whatever_its_order():
 
 
 def test_an_index_says_nothing_where_sets_have_no_names():
-    given = Given(Sets.from_arrays([np.ones((2, 1))] * 3))
+    given = SetData(Sets.from_arrays([np.ones((2, 1))] * 3))
     y = pd.Series([1.5, 2.5, 3.5], index=[9, 8, 7])
     assert per_set(y, given, name="y").tolist() == [1.5, 2.5, 3.5]
 

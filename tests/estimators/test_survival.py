@@ -27,7 +27,14 @@ from survival_data import EFFECTS, ragged_sets, rows
 
 LIFELINES = json.loads(Path(__file__).parents[1].joinpath("training/lifelines.json").read_text())
 
-QUICK = {"members": 1, "orders": 1, "epochs": 40, "hidden": 8, "layers": 1, "random_state": 0}
+QUICK = {
+    "members": 1,
+    "orders": 1,
+    "epochs": 40,
+    "hidden": 8,
+    "network": {"layers": 1},
+    "random_state": 0,
+}
 #: Training to the end of the descent: all sets in every batch.
 FULL = QUICK | {"recipe": {"batch_size": 200, "learning_rate": 0.02}, "epochs": 120}
 
@@ -136,7 +143,7 @@ def test_tables_and_saved_runs(tmp_path, died):
 
 def test_events_in_equal_shares():
     X, y, _ = ragged_sets(60)
-    model = SetSurvival(early_stopping=True, validation_fraction=0.2, **QUICK | {"epochs": 2})
+    model = SetSurvival(early_stopping=0.2, **QUICK | {"epochs": 2})
     assert all(line["valid"] is not None for line in model.fit(X, y).history_)
     problem = model.problem(X, y)
     shares = [y[test, 1].mean() for _, test in make_folds(problem, seed=0)]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from capnets.errors import InputError
-from capnets.ingest import Columns, npz_classes, read_npz, read_table, sources
+from capnets.ingest import Columns, read_npz, read_table, sources
 
 NUMBERS = Columns(set="basket", target="worth", features=("x*",))
 
@@ -224,17 +224,17 @@ def test_npz_labels(tmp_path):
     path = tmp_path / "t.npz"
     parts = {"X": np.ones((3, 2)), "offsets": np.array([0, 1, 3])}
     np.savez(path, **parts, y=np.array(["tea", "cup"]))
-    assert npz_classes(path) == ("cup", "tea")
-    assert read_npz(path).y.tolist() == [1, 0]
-    assert read_npz(path, labels=False).y is None
+    assert read_npz(path).classes == ("cup", "tea")
+    assert read_npz(path).sets.y.tolist() == [1, 0]
+    assert read_npz(path, labels=False).sets.y is None
     for y in (np.array([["tea"], ["cup"]]), np.array([b"tea", b"cup"]), np.array([1j, 2])):
         np.savez(path, **parts, y=y)
         with pytest.raises(InputError, match=r"t\.npz: y holds"):
             read_npz(path)
     np.savez(path, **parts, y=np.array([1, 0]))
-    assert npz_classes(path) is None
+    assert read_npz(path).classes is None
     np.savez(path, **parts, y=np.array([20_000_000, 20_000_001]))
-    assert read_npz(path).y.tolist() == [20_000_000, 20_000_001]
+    assert read_npz(path).sets.y.tolist() == [20_000_000, 20_000_001]
 
 
 def test_npz(tmp_path):
@@ -243,7 +243,7 @@ def test_npz(tmp_path):
         return tmp_path / "t.npz"
 
     good = {"X": np.ones((3, 2)), "offsets": np.array([0, 1, 3]), "y": np.array([0.0, 1.0])}
-    assert read_npz(write(**good)).sizes.tolist() == [1, 2]
+    assert read_npz(write(**good)).sets.sizes.tolist() == [1, 2]
     for change, words in [
         ({"offsets": np.array([0, 0, 3])}, "set 0 has no instances"),
         ({"X": np.full((3, 2), np.nan)}, "set 0"),

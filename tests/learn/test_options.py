@@ -35,7 +35,12 @@ def test_refused(asked, message):
 @pytest.mark.parametrize("kind", [SetRegressor, SetClassifier])
 @pytest.mark.parametrize(
     "asked",
-    [{"random_state": 10**30}, {"random_state": "x"}, {"dropout": "x"}, {"orders": np.nan}],
+    [
+        {"random_state": 10**30},
+        {"random_state": "x"},
+        {"network": {"dropout": "x"}},
+        {"early_stopping": 1.0},
+    ],
     ids=str,
 )
 def test_estimators_say_it_too(kind, asked):

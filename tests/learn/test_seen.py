@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from capnets.errors import InputError, SizeWarning
-from capnets.estimators import SetRegressor
+from capnets.estimators import SetRegressor, predicting
 from capnets.estimators.predicting import predict_table
 from capnets.estimators.runs import evaluate_run
 from capnets.ingest import Columns
@@ -72,3 +72,12 @@ def test_other_sizes_are_warned_of(run, tmp_path, size):
     with pytest.warns(SizeWarning):
         predict_table(model, other, tmp_path / "p.csv")
     model.predict(frame_of(4, seed=2))
+
+
+def test_sets_without_names_are_numbered_across_pieces(tmp_path, monkeypatch):
+    X = [np.full((2, 1), k, dtype=np.float32) for k in range(6)]
+    np.savez(tmp_path / "t.npz", X=np.concatenate(X), offsets=np.arange(0, 13, 2))
+    model = SetRegressor("c-deepset", **QUICK).fit(X, np.arange(6.0))
+    monkeypatch.setattr(predicting, "INSTANCES", 4)
+    predict_table(model, tmp_path / "t.npz", tmp_path / "p.csv")
+    assert pd.read_csv(tmp_path / "p.csv")["set"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]

@@ -189,7 +189,9 @@ def test_estimators_fit_the_same_in_threads_and_processes(backend):
         draw = np.random.default_rng(0)
         X = [draw.normal(size=(n, 40)).astype(np.float32) for n in draw.integers(1, 5, size=60)]
         y = np.array([x[:, 0].sum() for x in X])
-        model = SetRegressor("c-gru", random_state=random_state, epochs=3, members=2, dropout=0.5)
+        model = SetRegressor(
+            "c-gru", random_state=random_state, epochs=3, members=2, network={"dropout": 0.5}
+        )
         return model.fit(X, y).predict(X).tolist()
 
     seeds = [0, 1, 2]

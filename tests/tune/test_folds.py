@@ -26,7 +26,7 @@ class TestTrialsAreLikeTheFinalRun:
             ({}, {"orders": 3}),
             ({}, {"sort": "a"}),
             ({}, {"activation": "abs", "priors": [UpperBound(bound=1.0)]}),
-            ({"group": "g"}, {"early_stopping": True, "validation_fraction": 0.3, "epochs": 9}),
+            ({"group": "g"}, {"early_stopping": 0.3, "epochs": 9}),
         ],
     )
     def test_planned_alike(self, tmp_path, monkeypatch, columns, settings):

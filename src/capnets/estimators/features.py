@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from capnets.errors import InputError, unknown
 from capnets.estimators.base import SetEstimator
-from capnets.estimators.inputs import Given, read
-from capnets.ingest import Columns, Schema
+from capnets.estimators.inputs import read
+from capnets.ingest import Columns, Schema, SetData
 from capnets.sets import Array
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise unknown("statistic", name, STATISTICS)
         if not self.statistics and not self.size and self.network is None:
             raise InputError("no statistics, no size and no network: nothing describes a set")
-        given = read(X, self.columns, learning=True)
-        self.schema_, self.n_features_in_ = given.schema, given.sets.in_features
-        names = given.sets.feature_names
+        data = read(X, self.columns, learning=True)
+        self.schema_, self.n_features_in_ = data.schema, data.sets.in_features
+        names = data.sets.feature_names
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if names is not None:
@@ -108,8 +108,8 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return a frame with one row per set, indexed by the names of the sets."""
         import pandas as pd
 
-        given = self._read(X)
-        sets = given.sets
+        data = self._read(X)
+        sets = data.sets
         rows = [self._describe(np.asarray(sets[k], dtype=np.float64)) for k in range(len(sets))]
         described = np.array(rows).reshape(len(sets), -1)
         if self.network is not None:
@@ -131,19 +131,19 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             found += [f"{part}_{name}" for part in parts for name in outputs]
         return np.array(found, dtype=object)
 
-    def _read(self, X: Any) -> Given:
+    def _read(self, X: Any) -> SetData:
         check_is_fitted(self, "n_features_in_")
         schema = self.schema_
         if schema is not None:  # features need no labels, groups or weights
             columns = replace(schema.columns, target=(), group=None, weight=None)
             schema = replace(schema, columns=columns)
-        given = read(X, schema or self.columns)
-        if given.sets.in_features != self.n_features_in_:
+        data = read(X, schema or self.columns)
+        if data.sets.in_features != self.n_features_in_:
             raise InputError(
-                f"X has {given.sets.in_features} features, but SetFeatures is expecting "
+                f"X has {data.sets.in_features} features, but SetFeatures is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        return given
+        return data
 
     def _describe(self, x: Array) -> Array:
         size = [np.array([len(x)])] if self.size else []
@@ -154,7 +154,7 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         raw = self.network_.raw(X)
         explained = self.network_.read(X)
         values = np.asarray(self.network_.added_values(X)).reshape(-1, raw.shape[1])
-        if explained.rows:
+        if explained.schema is not None:
             values = values[explained.sets.index]
         starts = explained.sets.offsets[:-1]
         lowest, highest = (f.reduceat(values, starts, axis=0) for f in (np.minimum, np.maximum))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.estimators.inputs import Given
+from capnets.ingest import SetData
 from capnets.ingest.encode import as_text
 from capnets.sets import Array, Sets
 from capnets.sets.ragged import owner_of
@@ -21,44 +21,44 @@ __all__ = ["labels_of", "named", "per_set", "weighted", "weights_of"]
 NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
-def labels_of(y: Any, given: Given) -> Array:
+def labels_of(y: Any, data: SetData) -> Array:
     """Return labels per set: y, the target columns of the table, or those of the sets."""
     import pandas as pd
 
-    if y is None and given.sets.y is None:
+    if y is None and data.sets.y is None:
         raise InputError("y is missing: give one label per set, or name the target column")
-    labels = np.asarray(given.sets.y) if y is None else per_set(y, given, name="y")
+    labels = np.asarray(data.sets.y) if y is None else per_set(y, data, name="y")
     missing = np.argwhere(pd.isna(labels))
     if len(missing):
         raise InputError(
-            f"the label of {named(given.sets, missing[0][0])} is {labels[tuple(missing[0])]}; "
+            f"the label of {named(data.sets, missing[0][0])} is {labels[tuple(missing[0])]}; "
             "give it one or drop the set"
         )
     return labels
 
 
-def per_set(values: Any, given: Given, *, name: str) -> Array:
+def per_set(values: Any, data: SetData, *, name: str) -> Array:
     """Return one value, or row of values, per set; a table may repeat it in every row of the set.
 
     A pandas index is matched with the names of sets or rows: values grouped by set are sorted by
     name, while sets are numbered by first appearance.
     """
     listed = _array(values, name)
-    sets = given.sets
-    if listed.shape[:1] not in {(len(sets),), (given.n_rows,)}:
-        rows = "" if given.n_rows is None else f" or {given.n_rows} (one per row)"
+    sets = data.sets
+    if listed.shape[:1] not in {(len(sets),), (data.n_rows,)}:
+        rows = "" if data.n_rows is None else f" or {data.n_rows} (one per row)"
         count = f"{len(listed)} entries" if listed.ndim else "no entries"
         raise InputError(f"{name} has {count}; {len(sets)} (one per set){rows} needed")
     if hasattr(values, "iloc"):
-        listed = listed[_places(values.index, given, name)]
+        listed = listed[_places(values.index, data, name)]
     return listed if len(listed) == len(sets) else _constant(listed, sets, name)
 
 
-def weights_of(sample_weight: Any, given: Given) -> Array:
+def weights_of(sample_weight: Any, data: SetData) -> Array:
     """Return one weight per set; a frame of one column counts as that column."""
     if hasattr(sample_weight, "iloc") and sample_weight.shape[1:] == (1,):
         sample_weight = sample_weight.iloc[:, 0]
-    return per_set(sample_weight, given, name="sample_weight")
+    return per_set(sample_weight, data, name="sample_weight")
 
 
 def weighted(sets: Sets, *weights: Array | None) -> Sets:
@@ -120,9 +120,9 @@ def _constant(listed: Array, sets: Sets, name: str) -> Array:
     return first
 
 
-def _places(index: Any, given: Given, name: str) -> Array:
+def _places(index: Any, data: SetData, name: str) -> Array:
     """Find the sets (or rows) of X in a pandas index; return positions in the order of X."""
-    found = [p for p in _readings(index, given) if p is not None]
+    found = [p for p in _readings(index, data) if p is not None]
     if not found:
         raise InputError(
             f"the index of {name} ({index[0]!r}, …) names neither the sets of X nor its rows; "
@@ -137,18 +137,18 @@ def _places(index: Any, given: Given, name: str) -> Array:
     return found[0]
 
 
-def _readings(index: Any, given: Given) -> Iterator[Array | None]:
+def _readings(index: Any, data: SetData) -> Iterator[Array | None]:
     """Yield the positions of the sets and of the rows in an index; None if it lacks them."""
     import pandas as pd
 
-    if given.set_names is None and given.row_names is None:
+    if data.set_names is None and data.row_names is None:
         yield np.arange(len(index))  # nothing in X has a name
-    if given.set_names is not None and len(index) == len(given.sets):
+    if data.set_names is not None and len(index) == len(data.sets):
         # Set names are integers or text, whatever the type of their column was.
-        names, listed = ([as_text(n) for n in names] for names in (given.set_names, index))
+        names, listed = ([as_text(n) for n in names] for names in (data.set_names, index))
         yield _found(pd.Index(names), pd.Index(listed))
-    if given.row_names is not None and len(index) == given.n_rows:
-        yield _found(pd.Index(given.row_names), index)
+    if data.row_names is not None and len(index) == data.n_rows:
+        yield _found(pd.Index(data.row_names), index)
 
 
 def _found(names: Any, index: Any) -> Array | None:

@@ -27,7 +27,7 @@ from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
 from capnets.sets.ragged import owners_of
 
-__all__ = ["predict_table"]
+__all__ = ["predict_table", "prediction_columns"]
 
 #: Instances that are in memory at once.
 INSTANCES = 200_000
@@ -98,7 +98,9 @@ def _write(
     done = 0
     try:
         for sets, rows in pieces:
-            columns = pa.table(_columns(estimator, sets, rows))
+            ids = np.arange(len(sets)) + done if sets.ids is None else np.asarray(sets.ids)
+            named = {"set": ids[owners_of(sets.sizes)], "row": rows}
+            columns = pa.table(named | prediction_columns(estimator, sets))
             if sentences is not None:
                 columns = columns.add_column(2, "sentence", sentences.take(pa.array(rows)))
             writer = writer or make_writer(path, columns.schema)
@@ -175,15 +177,15 @@ def _cuts(offsets: Array) -> Array:
     return np.append(cuts, len(offsets) - 1)
 
 
-def _columns(estimator: SetEstimator, sets: Sets, rows: Array) -> dict[str, Array]:
+def prediction_columns(estimator: SetEstimator, sets: Sets) -> dict[str, Array]:
+    """Return predictions, probabilities and added values, one row per instance; see above."""
     orders = Orders.averaging(estimator.n_orders_)
     values = mean_added_values(estimator.model_, sets, orders)
     owners = owners_of(sets.sizes)
     # Differences between the predictions of prefixes sum to the prediction too, so this holds for
     # networks that are not additive by construction.
     raw = estimator.baseline_ + np.add.reduceat(values, sets.offsets[:-1], axis=0)
-    ids = owners if sets.ids is None else np.asarray(sets.ids)[owners]
-    columns: dict[str, Array] = {"set": ids, "row": rows}
+    columns: dict[str, Array] = {}
     names = [f"_{n}" for n in estimator.output_names()]
     target = estimator.target_
     decided = target.decide(raw).reshape(len(sets), -1)[owners]
@@ -201,6 +203,6 @@ def _columns(estimator: SetEstimator, sets: Sets, rows: Array) -> dict[str, Arra
             columns[f"probability{name}"] = shares[owners, k].astype(np.float32)
     for k, name in enumerate(names):
         if estimator.baseline_.any():
-            columns[f"baseline{name}"] = np.full(len(rows), estimator.baseline_[k], np.float32)
+            columns[f"baseline{name}"] = np.full(len(owners), estimator.baseline_[k], np.float32)
         columns[f"added_value{name}"] = values[:, k].astype(np.float32)
     return columns

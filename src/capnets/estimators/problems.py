@@ -11,10 +11,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from capnets.errors import InputError
 from capnets.estimators import targets
-from capnets.estimators.inputs import Given, read
+from capnets.estimators.inputs import read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
 from capnets.estimators.times import as_survival
-from capnets.ingest import Columns, Schema, check_leakage
+from capnets.ingest import Columns, Schema, SetData, check_leakage
 from capnets.learn import Problem, Target
 from capnets.sets import Array
 
@@ -54,9 +54,9 @@ def data_problem(
         Keep the instances of a table in this folder and map them, instead of holding them in
         memory: a file may be larger than memory.
     """
-    given = read(X, columns, labels=y is None, classify=classify, learning=True, folder=folder)
+    data = read(X, columns, labels=y is None, classify=classify, learning=True, folder=folder)
     return _problem(
-        given, X, y, classify=classify, sample_weight=sample_weight, class_weight=class_weight
+        data, X, y, classify=classify, sample_weight=sample_weight, class_weight=class_weight
     )
 
 
@@ -87,11 +87,9 @@ def file_problem(
     if not Path(file).exists():
         task = "" if Path(file).suffix else f"; set tasks: `capnets task train {file}`"
         raise InputError(f"{file}: there is no such file{task}")
-    named = classify is None and not survival and _names_classes(file, columns)
-    given = read(
-        file, columns, labels=True, classify=bool(classify) or named, learning=True, folder=folder
-    )
-    problem = _problem(given, file, classify=bool(classify) or named)
+    data = read(file, columns, labels=True, classify=bool(classify), learning=True, folder=folder)
+    named = classify is None and data.classes is not None
+    problem = _problem(data, file, classify=bool(classify) or named)
     if survival:
         problem = as_survival(problem)
         note = _events(problem)
@@ -101,7 +99,7 @@ def file_problem(
         note += (
             f"\nwarning: fewer than {MIN_SETS} sets; a test on a share of them is mostly chance."
         )
-    return problem, f"{given.summary()}\n{note}"
+    return problem, f"{data.summary()}\n{note}"
 
 
 def _meant(
@@ -133,7 +131,7 @@ def _events(problem: Problem) -> str:
 
 
 def _problem(
-    given: Given,
+    data: SetData,
     X: Any,
     y: Any = None,
     *,
@@ -142,23 +140,23 @@ def _problem(
     class_weight: Any = None,
 ) -> Problem:
     make = targets.classes if classify else targets.amounts
-    numbers, target = make(labels_of(y, given), given if y is None else None)
-    weights = [given.sets.weights, _class_weights(class_weight, numbers, target)]
+    numbers, target = make(labels_of(y, data), data if y is None else None)
+    weights = [data.sets.weights, _class_weights(class_weight, numbers, target)]
     if sample_weight is not None:
-        weights.append(weights_of(sample_weight, given))
-    sets = replace(given.sets, y=numbers.astype(np.float32), weights=None)
+        weights.append(weights_of(sample_weight, data))
+    sets = replace(data.sets, y=numbers.astype(np.float32), weights=None)
     sets = weighted(sets, *weights)
     sets.check_finite()
-    features = None if given.schema is None else given.schema.feature_columns
+    features = None if data.schema is None else data.schema.feature_columns
     check_leakage(sets, features, label=getattr(y, "name", None))
-    if given.schema is not None:
-        target = replace(target, names=given.schema.columns.target)
+    if data.schema is not None:
+        target = replace(target, names=data.schema.columns.target)
     source = str(X) if isinstance(X, str | Path) else type(X).__name__
     return Problem(
         sets,
         target,
-        groups=given.groups,
-        schema=_schema(given, target),
+        groups=data.groups,
+        schema=_schema(data, target),
         origin={"source": source},
     )
 
@@ -183,20 +181,9 @@ def _as_classes(problem: Problem) -> tuple[Problem, Target]:
     return replace(problem, train=train, target=target, schema=schema), target
 
 
-def _names_classes(file: str, columns: Columns | None) -> bool:
-    from capnets.ingest import npz_classes
-    from capnets.ingest.read import names_classes
-    from capnets.ingest.sources import open_source
-
-    if columns is None:
-        return npz_classes(file) is not None
-    table = open_source(file)
-    return all(t in table.names and names_classes(table, t) for t in columns.target)
-
-
-def _schema(given: Given, target: Target) -> Schema | None:
+def _schema(data: SetData, target: Target) -> Schema | None:
     """Return how later tables are read; their target may name the classes that y named here."""
-    schema = given.schema
+    schema = data.schema
     if schema is None or schema.classes or len(schema.columns.target) != 1:
         return schema
     return replace(schema, classes=target.classes) if target.classes else schema

@@ -22,14 +22,16 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         added values on inner folds (see `capnets.learn.choice`).
     columns
         For tables: the name of the set column, or a `Columns`.
-    hidden, layers, dropout, members
-        As in `ModelSpec`; None chooses by the number of sets (see `capnets.training.presets`).
-    activation
-        Activation of added values in capacity networks: `identity` lets an instance lower the
-        prediction, `abs` and `softplus` do not.
+    hidden, members
+        Hidden dimensions, and number of networks to average; None chooses by the number of sets
+        (see `capnets.training.presets`).
     aggregation, baseline
         How the values of a capacity network form its prediction: `sum`, `mean`, `mean+sum`; and its
         prediction for the empty set: `none` (0) or `learned`.
+    network
+        Further settings, such as `{"layers": 2, "dropout": 0.2}`, as in `ModelSpec`. With the
+        `activation` `identity`, the default, an instance may lower the prediction; with `abs` and
+        `softplus` it may not.
     orders
         Random orders that predictions and added values are averaged over; 1 reads instances in the
         given order, as does a table with an order column. None chooses by the number of sets.
@@ -45,10 +47,10 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         single settings of the default recipe: `{"batch_size": 16}`.
     epochs
         Number of epochs, if not the recipe's.
-    early_stopping, validation_fraction
-        Hold out a share of the sets (whole groups, if a table has a group column) and keep the
-        weights of the epoch that is best on them. By default (`auto`) only with 5,000 sets or more;
-        smaller data sets are used for training as a whole.
+    early_stopping
+        Hold out a tenth of the sets, or the share given (whole groups, if a table has a group
+        column), and keep the weights of the epoch that is best on them. By default (`auto`) only
+        with 5,000 sets or more; smaller data sets are used for training as a whole.
     random_state
         Seed of initial weights and orders.
     verbose
@@ -83,11 +85,6 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         tags.target_tags.required = False  # X may hold the labels
         tags.target_tags.multi_output = True
         return tags
-
-    @property
-    def flat_(self) -> bool:
-        """Return whether a prediction is one number rather than a row."""
-        return self.target_.flat
 
     def predict(self, X: Any) -> Array:
         """Return one prediction per set (a row where y had rows), in the order of `set_ids`."""

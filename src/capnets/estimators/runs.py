@@ -11,10 +11,10 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.classification import SetClassifier
-from capnets.estimators.inputs import Given
 from capnets.estimators.regression import SetRegressor
 from capnets.estimators.survival import SetSurvival
 from capnets.explain.survival import RiskGroups
+from capnets.ingest import SetData
 from capnets.ingest.encode import as_text
 from capnets.learn.measure import measure_sets
 from capnets.learn.seen import are_seen
@@ -61,10 +61,10 @@ def risk_groups(folder: str | Path, X: Any, *, include_training: bool = False) -
 
 def _unseen(estimator: SetEstimator, X: Any, include_training: bool) -> tuple[Sets, int]:
     """Return labelled sets, without those that were trained on, and the number of those."""
-    given = estimator.read(X, labels=True)
-    if given.sets.y is None:
+    data = estimator.read(X, labels=True)
+    if data.sets.y is None:
         raise InputError(f"{X} has no labels to compare with")
-    sets = _numbered(estimator, given)
+    sets = _numbered(estimator, data)
     estimator.check_sizes(sets)
     seen = are_seen(sets, estimator.training_keys_)
     if include_training:
@@ -77,17 +77,17 @@ def _unseen(estimator: SetEstimator, X: Any, include_training: bool) -> tuple[Se
     return sets.subset(~seen), int(seen.sum())
 
 
-def _numbered(estimator: SetEstimator, given: Given) -> Sets:
+def _numbered(estimator: SetEstimator, data: SetData) -> Sets:
     """Return sets whose labels are numbers of the run's classes.
 
     Labels of a table are numbered by its schema already.
     """
-    sets, target = given.sets, estimator.target_
-    if target.kind != "class" or given.schema:
+    sets, target = data.sets, estimator.target_
+    if target.kind != "class" or data.schema:
         return sets
     y = np.asarray(sets.y).reshape(len(sets))
-    if given.classes is not None:
-        y = np.array(given.classes)[y.astype(np.int64)]
+    if data.classes is not None:
+        y = np.array(data.classes)[y.astype(np.int64)]
     known = np.array(target.classes)
     strange = ~np.isin(y, known)
     if strange.any():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.estimators.inputs import Given
+from capnets.ingest import SetData
 from capnets.learn.target import Target
 from capnets.sets import Array
 
@@ -17,15 +17,15 @@ __all__ = ["amounts", "classes"]
 STEPS = 8
 
 
-def amounts(labels: Array, given: Given | None) -> tuple[Array, Target]:
+def amounts(labels: Array, data: SetData | None) -> tuple[Array, Target]:
     """Return labels as numbers, and their description.
 
-    `given` is the data that the labels come from, if they come from X itself.
+    `data` is the data that the labels come from, if they come from X itself.
     """
-    names = _target_columns(given)
-    if given is not None and given.classes is not None:
+    names = _target_columns(data)
+    if data is not None and data.classes is not None:
         where = f"column {names[0]!r}" if names else "y"
-        shown = ", ".join(map(str, given.classes[:5]))
+        shown = ", ".join(map(str, data.classes[:5]))
         raise InputError(
             f"{where} names classes ({shown}), not amounts; use SetClassifier, "
             "or turn them into numbers"
@@ -42,9 +42,9 @@ def amounts(labels: Array, given: Given | None) -> tuple[Array, Target]:
     return labels, Target("amount", outputs, names=names, flat=flat)
 
 
-def classes(labels: Array, given: Given | None) -> tuple[Array, Target]:
+def classes(labels: Array, data: SetData | None) -> tuple[Array, Target]:
     """Return labels as numbers of classes, or rows of 0 and 1, and their description."""
-    names = _target_columns(given)
+    names = _target_columns(data)
     if labels.ndim > 2:
         raise InputError(f"y has shape {labels.shape}; expected one label, or a row, per set")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -52,7 +52,7 @@ def classes(labels: Array, given: Given | None) -> tuple[Array, Target]:
         raise InputError(f"the label of set {k} is {labels[k]}; give it one or drop the set")
     if labels.ndim == 2 and labels.shape[1] > 1:
         return _several(labels, names)
-    known = None if given is None else given.classes
+    known = None if data is None else data.classes
     if known is None:
         found, numbers = _distinct(labels.reshape(-1))
     else:
@@ -78,8 +78,8 @@ def _several(labels: Array, names: tuple[str, ...]) -> tuple[Array, Target]:
     return labels.astype(np.float64), target
 
 
-def _target_columns(given: Given | None) -> tuple[str, ...]:
-    return () if given is None or given.schema is None else given.schema.columns.target
+def _target_columns(data: SetData | None) -> tuple[str, ...]:
+    return () if data is None or data.schema is None else data.schema.columns.target
 
 
 def _distinct(labels: Array) -> tuple[Array, Array]:

@@ -2,12 +2,13 @@
 
 from capnets.ingest.columns import Columns, Feature, Schema
 from capnets.ingest.leakage import check_leakage
-from capnets.ingest.npz import npz_classes, read_npz
-from capnets.ingest.read import SUFFIXES, Table, read_table
+from capnets.ingest.npz import read_npz
+from capnets.ingest.read import SUFFIXES, read_table
+from capnets.ingest.set_data import SetData
 from capnets.ingest.split import hold_out
 from capnets.ingest.summary import Summary, summarize
 
 __all__ = [
-    "SUFFIXES", "Columns", "Feature", "Schema", "Summary", "Table", "check_leakage", "hold_out",
-    "npz_classes", "read_npz", "read_table", "summarize",
+    "SUFFIXES", "Columns", "Feature", "Schema", "SetData", "Summary", "check_leakage", "hold_out",
+    "read_npz", "read_table", "summarize",
 ]  # fmt: skip

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.lib import format as npy
 
 from capnets.errors import InputError
+from capnets.ingest.set_data import SetData
 from capnets.ingest.sources import reading
 from capnets.memory import check_memory
 from capnets.sets import Array, Sets, validation
 
-__all__ = ["npz_classes", "read_npz"]
+__all__ = ["read_npz"]
 
 #: Errors that numpy and zipfile raise for damaged archives.
 DAMAGE = (
@@ -28,11 +29,11 @@ DAMAGE = (
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = None) -> Sets:
+def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = None) -> SetData:
     """Read `X`, `offsets` (set k is X[offsets[k]:offsets[k + 1]]) and, if wanted, `y` or `Y`.
 
-    Text labels become the numbers of their classes, see `npz_classes`. `feature_names` and `ids`
-    are read if present. Nothing in the file is executed. `learning` as in `Sets.from_arrays`.
+    Text labels become the numbers of their classes. `feature_names` and `ids` are read if present.
+    Nothing in the file is executed. `learning` as in `Sets.from_arrays`.
     """
     path = Path(path)
     wanted = ("X", "offsets", "ids", "feature_names")
@@ -74,14 +75,9 @@ def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = N
             validation.check_digits(sets, [X])
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
-    return sets
-
-
-def npz_classes(path: str | Path) -> tuple[str, ...] | None:
-    """Return the classes that the labels of a file name, sorted; None if labels are numbers."""
-    arrays = _arrays(Path(path), ("y", "Y"))
-    y = arrays.get("y", arrays.get("Y"))
-    return None if y is None or y.dtype.kind != "U" else tuple(np.unique(y).tolist())
+    if y is None or y.dtype.kind != "U":
+        return SetData(sets)
+    return SetData(sets, classes=tuple(np.unique(y).tolist()))
 
 
 def _arrays(path: Path, names: tuple[str, ...]) -> dict[str, Array]:

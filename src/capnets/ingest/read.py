@@ -7,7 +7,7 @@ row, its place and the index of the finished sets stay in memory: at most about 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,57 +17,17 @@ from capnets.errors import InputError
 from capnets.ingest.columns import Columns, Schema, missing_column
 from capnets.ingest.encode import Encoder, as_text, check_plain, learn_schema, place_column
 from capnets.ingest.instances import FilePool, MemoryPool
-from capnets.ingest.npz import npz_classes, read_npz
+from capnets.ingest.npz import read_npz
 from capnets.ingest.set_columns import Owners, PerSet
+from capnets.ingest.set_data import SetData
 from capnets.ingest.sources import FORMATS, Source, open_source
-from capnets.ingest.summary import Summary, summarize
 from capnets.progress import Progress
-from capnets.sets import Array, Sets, offsets_of
+from capnets.sets import Array, offsets_of
 
-__all__ = ["SUFFIXES", "Table", "names_classes", "read_table"]
+__all__ = ["SUFFIXES", "names_classes", "read_table"]
 
 #: Suffixes of the files that can be read.
 SUFFIXES = (*FORMATS, ".npz")
-
-"""Called with the number of rows read and, if known, the total."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Sets and how they were read.
-
-    Parameters
-    ----------
-    sets
-        The sets, with labels if they were asked for.
-    schema
-        How the columns were read; None for .npz files, which have no columns.
-    groups
-        Group of each set, if a group column was named.
-    classes
-        Names of the classes that labels number.
-    ignored
-        Columns without any meaning.
-    missing
-        Missing values per column.
-    header
-        Column names that a text file has in its first row.
-    """
-
-    sets: Sets
-    schema: Schema | None = None
-    groups: Array | None = None
-    classes: tuple[Any, ...] | None = None
-    ignored: tuple[str, ...] = ()
-    missing: dict[str, int] = field(default_factory=dict)
-    header: tuple[str, ...] = ()
-
-    def summary(self) -> Summary:
-        """Summarize sizes, features, labels and missing values, with warnings."""
-        return summarize(
-            self.sets, self.schema, classes=self.classes, ignored=self.ignored,
-            missing=self.missing, header=self.header,
-        )  # fmt: skip
 
 
 def read_table(
@@ -80,7 +40,7 @@ def read_table(
     force: bool = False,
     learning: bool | None = None,
     progress: Progress | None = None,
-) -> Table:
+) -> SetData:
     """Read instances and group them into sets, in the order in which the sets first appear.
 
     Parameters
@@ -116,8 +76,7 @@ def read_table(
     ([5.0, 4.0], [2, 1], ('price',))
     """
     if columns is None:
-        sets = read_npz(table, labels=labels, learning=learning)
-        return Table(sets, classes=npz_classes(table) if labels else None)
+        return read_npz(table, labels=labels, learning=learning)
     source = open_source(table)
     schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
     learned = schema is not columns
@@ -146,7 +105,7 @@ def read_table(
     finally:
         pool.close()
     missing = dict(zip(schema.feature_columns, (pool.rows - pool.counts).tolist(), strict=True))
-    return Table(
+    return SetData(
         sets, schema, reader.groups(), schema.classes, _ignored(source, schema), missing,
         source.header,
     )  # fmt: skip

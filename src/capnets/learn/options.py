@@ -41,9 +41,8 @@ class Options:
     epochs
         Number of epochs, if not the recipe's.
     early_stopping
-        True, False, or `auto`: hold out validation sets where there are 5,000 sets or more.
-    validation_fraction
-        Share of the sets to hold out for early stopping.
+        True (hold out a tenth of the sets), a share to hold out, False, or `auto`: True where
+        there are 5,000 sets or more.
     calibrate
         Whether to calibrate the probabilities of classes where sets are few.
     seed
@@ -63,17 +62,21 @@ class Options:
     priors: tuple[Prior, ...] = ()
     recipe: str | Recipe | Mapping[str, Any] | None = None
     epochs: int | None = None
-    early_stopping: bool | str = "auto"
-    validation_fraction: float = 0.1
+    early_stopping: bool | float | str = "auto"
     calibrate: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
         _check_number("dropout", self.dropout, 0, 1)
-        _check_number("validation_fraction", self.validation_fraction, 0, 1)
         for name in ("hidden", "layers", "members", "orders", "epochs"):
             _check_whole(name, getattr(self, name), 1, MOST)
         _check_whole("seed", self.seed, 0, 2**63 - 1)
+        stop = self.early_stopping
+        if not (isinstance(stop, bool) or stop == "auto" or _is_share(stop)):
+            raise InputError(
+                f"early_stopping must be True, False, 'auto' or a share above 0 and below 1, "
+                f"not {stop!r}"
+            )
         if not isinstance(self.recipe, str | Recipe | Mapping | None):
             raise InputError(
                 f"recipe must be a name, a Recipe or a dictionary of changes, not {self.recipe!r}"
@@ -82,6 +85,10 @@ class Options:
             for name, value in self.recipe.items():
                 if isinstance(value, float) and not math.isfinite(value):
                     raise InputError(f"{name} must be a finite number, not {value}")
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < 1
 
 
 def _check_number(name: str, value: Any, low: float, high: float) -> None:

@@ -36,6 +36,8 @@ EXACT = Preset("muon", hidden=32, layers=3, dropout=0.0, members=1, orders=1)
 
 #: Default batch size of survival: the risk sets of Cox's likelihood are those of a batch.
 JOINT_BATCH = 128
+#: Share of the training sets to hold out for early stopping, unless another one is asked for.
+VALID_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -230,9 +232,7 @@ def _orders(problem: Problem, options: Options, preset: Preset) -> int:
 
 def _valid_share(problem: Problem, options: Options) -> float:
     wanted = options.early_stopping
-    if wanted not in (True, False, "auto"):
-        raise InputError(f"early_stopping must be True, False or 'auto', not {wanted!r}")
     few = len(problem.train) < SOME_SETS
     if problem.valid is not None or wanted is False or (wanted == "auto" and few):
         return 0.0
-    return options.validation_fraction
+    return VALID_SHARE if isinstance(wanted, bool | str) else float(wanted)
