@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capnets.models import MODELS
+from streaming import STEPPING
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -106,7 +106,7 @@ def test_all_networks_that_stream_are_measured(monkeypatch, tmp_path):
     stream.main()
     lines = map(json.loads, (tmp_path / "stream.jsonl").read_text().splitlines())
     measured = {line["network"] for line in lines if line["part"] == "stream"}
-    assert measured == {name for name in MODELS if name.startswith("c-")}
+    assert measured == set(STEPPING)
 
 
 def test_the_page_is_drawn_from_the_stored_records(monkeypatch):

@@ -11,7 +11,8 @@ from capnets.errors import InputError
 from capnets.estimators import SetRegressor
 from capnets.export import Engine, Stream, StreamState, export
 from capnets.ingest import Columns
-from capnets.models import MODELS, build
+from capnets.models import build
+from exported import EXPORTED
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def test_weights_in_another_file(exported, tmp_path, monkeypatch):
         Engine(tmp_path)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_graphs_record_the_abilities_of_a_network(name):
     model = build(name, in_features=3, hidden=4, seed=0)
     engine = Engine(model)

@@ -10,8 +10,9 @@ from capnets.explain import Orders
 from capnets.export import Engine, export
 from capnets.export import engine as engines
 from capnets.learn.averaging import mean_added_values, mean_prediction
-from capnets.models import MODELS, build
+from capnets.models import build
 from capnets.sets import Sets
+from exported import EXPORTED
 
 
 def network(name="c-gru", **settings):
@@ -24,7 +25,7 @@ def ragged(sizes, features=(3,), seed=0):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_the_same_as_torch(name, outputs):
     model, sets = network(name, outputs=outputs), ragged([3, 1, 8, 8, 2, 19])
     engine = Engine(model)

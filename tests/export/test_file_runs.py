@@ -8,7 +8,7 @@ from capnets.estimators import SetClassifier, SetRegressor
 from capnets.evaluate import added_values, predict
 from capnets.export import Engine, export
 from capnets.ingest import Columns, read_table
-from capnets.models import MODELS
+from exported import EXPORTED
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def frame():
     return frame
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 @pytest.mark.parametrize("target", ["y", "label"])
 def test_graphs_of_a_run_on_a_table(tmp_path, frame, name, target):
     columns = Columns(set="s", target=target, features=("a", "kind"), categories="kind")

@@ -16,12 +16,13 @@ from capnets.export import Engine, Stream, cells, export
 from capnets.export.compare import compare
 from capnets.export.onnx import fingerprint, graphs
 from capnets.files import folders
-from capnets.models import MODELS, ModelSpec, build
+from capnets.models import ModelSpec, build
 from capnets.models.ensemble import Ensemble
 from capnets.nn.cells import GRUCell
 from capnets.runs import Run, RunConfig
 from capnets.sets import Sets
 from capnets.training.recipe import Recipe
+from exported import EXPORTED
 
 SETS = Sets.from_arrays([np.full((n, 3), n / 10, dtype=np.float32) for n in (4, 1, 7)])
 
@@ -38,7 +39,7 @@ def finished_run(folder, **data):
     return run
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_every_network_is_written_and_read_again(tmp_path, name):
     model = network(name, outputs=2)
     card = export(model, tmp_path / "out")

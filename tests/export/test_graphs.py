@@ -12,7 +12,7 @@ from capnets.export.graph import OPSET, Graph
 from capnets.export.layers import layer
 from capnets.export.onnx import PORTS, SMALLEST, fingerprint, graphs
 from capnets.export.session import no_memory
-from capnets.models import MODELS, build
+from capnets.models import build
 from capnets.models.base import SteppingModel
 from capnets.models.capacity import ACTIVATIONS, CapacityNetwork
 from capnets.models.ensemble import Ensemble
@@ -20,6 +20,7 @@ from capnets.models.sorted import SortedNetwork
 from capnets.nn.cells import Cell, GRUCell
 from capnets.nn.context import ContextCell
 from capnets.nn.encoders import ConvEncoder, Standardize, mlp
+from exported import EXPORTED
 from streaming import OTHERS, STEPPING
 
 MEAN, DEVIATION = torch.linspace(-5.0, 5.0, 6), torch.linspace(0.1, 20.0, 6)
@@ -67,7 +68,7 @@ def assert_same(model, opened, x, mask):
 
 
 @pytest.mark.parametrize("inputs", ["none", "standardize", "pictures"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_sets_of_any_number_and_size(name, inputs):
     model = small(name, inputs=inputs, outputs=2)
     opened = sessions(model)
@@ -98,7 +99,7 @@ def test_networks_that_sort(name, by):
 
 
 @pytest.mark.parametrize("garbage", [np.nan, np.inf, -1e30])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_padding_does_not_matter(name, garbage):
     model = small(name)
     x, mask = draw(6, 7, 6)
@@ -109,7 +110,7 @@ def test_padding_does_not_matter(name, garbage):
                 np.testing.assert_array_equal(values, run(session, x, mask)[output])
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_a_set_does_not_depend_on_its_neighbours(name):
     model = small(name)
     x, mask = draw(5, 8, 6)
@@ -123,7 +124,7 @@ def test_a_set_does_not_depend_on_its_neighbours(name):
         )
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_empty_sets_are_worth_nothing_or_unknown(name):
     model = small(name)
     x, mask = draw(3, 4, 6)
@@ -235,7 +236,7 @@ def test_adaptive_pooling_of_every_size(height):
 
 def test_predictions_cost_no_more_than_they_must():
     """A graph for predictions alone, where they are known without added values."""
-    for name in MODELS:
+    for name in EXPORTED:
         apart = "predict" in graphs(small(name))
         assert apart == (name in OTHERS or name == "c-potential")
     model = small("c-potential", outputs=2)
@@ -260,7 +261,7 @@ def test_networks_of_other_types(dtype):
     assert model.unit.dtype == dtype
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_graphs_say_what_they_are(name):
     model = small(name)
     for kind, graph in graphs(model).items():

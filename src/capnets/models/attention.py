@@ -12,14 +12,20 @@ give 17,826 (0.18 % more).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from capnets.models.base import AddedValues, Instances, Mask, Prediction, PrefixModel
+from capnets.models.entry import Entry, decoder, encoder
 from capnets.nn import masked
 from capnets.nn.encoders import features_read, final_layer
 
-__all__ = ["AttentionNetwork"]
+if TYPE_CHECKING:
+    from capnets.models.spec import ModelSpec
+
+__all__ = ["ENTRY", "AttentionNetwork", "running_mean"]
 
 #: Scores are clipped this far below the largest, because exp(-600) is still a normal number.
 LOWEST = -600.0
@@ -45,15 +51,33 @@ class AttentionNetwork(PrefixModel):
         return prediction
 
     def predict_prefixes(self, x: Instances) -> AddedValues:
-        # The weighted mean of a prefix is a ratio of running sums: one pass gives all of them. In
-        # float64, weights far below the largest do not vanish.
-        h = self.encoder(x)
-        scores = self.scores(x).double()
-        weights = (scores - scores.amax(1, keepdim=True)).clamp_min(LOWEST).exp()
-        means = (weights * h).cumsum(1) / weights.cumsum(1)
-        predictions: AddedValues = self.decoder(means.to(h.dtype))
+        means = running_mean(self.encoder(x), self.scores(x))
+        predictions: AddedValues = self.decoder(means)
         return predictions
 
     def weights(self, x: Instances, mask: Mask) -> Float[Tensor, "sets size"]:
         """Return the weight of each instance in the mean; 0 behind the end of a set."""
         return masked.softmax(self.scores(x).squeeze(-1), mask)
+
+
+def running_mean(
+    h: Float[Tensor, "sets size hidden"], scores: Float[Tensor, "sets size 1"]
+) -> Float[Tensor, "sets size hidden"]:
+    """Return the means of all prefixes, weighted by the softmax of their scores.
+
+    They are ratios of running sums: one pass gives all of them. In float64, weights far below the
+    largest do not vanish.
+    """
+    scores = scores.double()
+    weights = (scores - scores.amax(1, keepdim=True)).clamp_min(LOWEST).exp()
+    return ((weights * h).cumsum(1) / weights.cumsum(1)).to(h.dtype)
+
+
+def _make(spec: ModelSpec) -> AttentionNetwork:
+    scores = nn.Sequential(
+        nn.Linear(spec.in_features, spec.in_features), nn.Tanh(), nn.Linear(spec.in_features, 1)
+    )
+    return AttentionNetwork(encoder=encoder(spec), scores=scores, decoder=decoder(spec))
+
+
+ENTRY = Entry("Attention", "weighted mean of encoded instances, decoded", _make)

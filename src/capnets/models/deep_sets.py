@@ -5,32 +5,21 @@ r"""Deep Sets (Zaheer et al., NeurIPS 2017, https://arxiv.org/abs/1703.06114).
 
 from __future__ import annotations
 
-from torch import nn
-
-from capnets.models.base import AddedValues, Instances, Mask, Prediction, PrefixModel
+from capnets.models.base import Mask
+from capnets.models.pooled import Encoded, Pooled, PooledModel, Running, pooled
 from capnets.nn import masked
-from capnets.nn.encoders import features_read, final_layer
 
-__all__ = ["DeepSet"]
+__all__ = ["ENTRY", "DeepSet"]
 
 
-class DeepSet(PrefixModel):
+class DeepSet(PooledModel):
     """Sum the encoded instances, decode the sum; the order cannot matter."""
 
-    ordered = False
+    def pool(self, h: Encoded, mask: Mask) -> Pooled:
+        return masked.total(h, mask)
 
-    def __init__(self, *, encoder: nn.Module, decoder: nn.Sequential) -> None:
-        super().__init__(
-            in_features=features_read(encoder), outputs=final_layer(decoder).out_features
-        )
-        self.encoder = encoder
-        self.decoder = decoder
+    def pool_prefixes(self, h: Encoded) -> Running:
+        return h.cumsum(1)  # sums of prefixes are running sums: one pass gives all of them
 
-    def predict(self, x: Instances, mask: Mask) -> Prediction:
-        prediction: Prediction = self.decoder(masked.total(self.encoder(x), mask))
-        return prediction
 
-    def predict_prefixes(self, x: Instances) -> AddedValues:
-        # Sums of prefixes are running sums: one pass gives all of them.
-        predictions: AddedValues = self.decoder(self.encoder(x).cumsum(1))
-        return predictions
+ENTRY = pooled("DeepSet", "sum of encoded instances, decoded", DeepSet)

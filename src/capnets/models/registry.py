@@ -7,19 +7,16 @@ docs/how-to/add-a-network.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from torch import nn
-
 from capnets.errors import InputError
 from capnets.models.aggregations import AGGREGATIONS, BASELINES
-from capnets.models.attention import AttentionNetwork
 from capnets.models.base import SetModel
 from capnets.models.capacity import CapacityNetwork
-from capnets.models.deep_sets import DeepSet
+from capnets.models.entry import Entry, decoder, encoder
 from capnets.models.pairs import PairsNetwork
 from capnets.models.potential import PotentialNetwork
 from capnets.models.recurrent import RecurrentNetwork
@@ -33,50 +30,14 @@ if TYPE_CHECKING:
 
 __all__ = ["MODELS", "Entry", "decoder", "encoder"]
 
-Make = Callable[["ModelSpec"], SetModel]
-
 #: Entry-point group of packages that add networks.
 GROUP = "capnets.models"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A network of the registry.
-
-    Parameters
-    ----------
-    label
-        Name in tables.
-    about
-        Description in a few words.
-    make
-        Builds the network from its settings.
-    aggregations
-        Values of the setting `aggregation` that the network supports.
-    baselines
-        Values of the setting `baseline` that the network supports.
-    counterpart
-        The network with the same encoder, cell and decoder that is not additive.
-    """
-
-    label: str
-    about: str
-    make: Make
-    aggregations: tuple[str, ...] = ("sum",)
-    baselines: tuple[str, ...] = ("none",)
-    counterpart: str | None = None
-
-
-def encoder(spec: ModelSpec) -> nn.Sequential:
-    """Build the paper's encoder."""
-    return encoders.encoder(spec.in_features, spec.hidden, layers=spec.layers)
-
-
-def decoder(spec: ModelSpec, *, in_features: int | None = None, heads: int = 1) -> nn.Sequential:
-    """Build the paper's decoder, with `heads` numbers per output."""
-    return encoders.decoder(
-        in_features or spec.hidden, heads * spec.outputs, layers=spec.layers, hidden=spec.hidden
-    )
+def _entry(module: str) -> Entry:
+    """Return the entry of a file of this package."""
+    entry: Entry = import_module(f"capnets.models.{module}").ENTRY
+    return entry
 
 
 def _capacity(
@@ -134,17 +95,6 @@ def _pairs(spec: ModelSpec) -> SetModel:
     )
 
 
-def _deep_set(spec: ModelSpec) -> SetModel:
-    return DeepSet(encoder=encoder(spec), decoder=decoder(spec))
-
-
-def _attention(spec: ModelSpec) -> SetModel:
-    scores = nn.Sequential(
-        nn.Linear(spec.in_features, spec.in_features), nn.Tanh(), nn.Linear(spec.in_features, 1)
-    )
-    return AttentionNetwork(encoder=encoder(spec), scores=scores, decoder=decoder(spec))
-
-
 def _set_transformer(spec: ModelSpec, *, large: bool = False) -> SetModel:
     return SetTransformer(
         in_features=spec.in_features, hidden=spec.hidden, outputs=spec.outputs, large=large
@@ -170,14 +120,26 @@ BUILT_IN: dict[str, Entry] = {
         _pairs,
         baselines=BASELINES,
     ),
-    "deepset": Entry("DeepSet", "sum of encoded instances, decoded", _deep_set),
-    "attention": Entry("Attention", "weighted mean of encoded instances, decoded", _attention),
+    "deepset": _entry("deep_sets"),
+    "attention": _entry("attention"),
     "set-transformer": Entry("Set Transformer", "self-attention, pooled", _set_transformer),
     "set-transformer-l": Entry(
         "Set Transformer L",
         "larger, inducing points",
         lambda spec: _set_transformer(spec, large=True),
     ),
+    "pointnet": _entry("pointnet"),
+    "gated-attention": _entry("gated_attention"),
+    "additive-mil": _entry("additive_mil"),
+    "instance-lstm": _entry("instance_lstm"),
+    "fspool": _entry("fspool"),
+    "choquet": _entry("choquet"),
+    "set2set": _entry("set2set"),
+    "janossy-pairs": _entry("janossy"),
+    "janossy-orders": _entry("janossy_orders"),
+    "message-passing": _entry("message_passing"),
+    "memory": _entry("memory"),
+    "c-order": _entry("learned_order"),
 }
 
 

@@ -9,6 +9,8 @@ values are differences between the predictions of prefixes, as for any network t
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -26,14 +28,45 @@ from capnets.models.base import (
 )
 from capnets.nn.backend import is_transformed
 
-__all__ = ["BY_WORTH", "SortedNetwork"]
+__all__ = ["BY_WORTH", "ReorderedNetwork", "SortedNetwork"]
 
 Order = Int[Tensor, "sets size"]
 
 BY_WORTH = "worth"
 
 
-class SortedNetwork(SetModel):
+class ReorderedNetwork(SetModel):
+    """Pass instances to another network in an order that does not depend on the given one."""
+
+    ordered = False
+    rereads = True
+    last = "network"
+
+    def __init__(self, network: SetModel) -> None:
+        super().__init__(in_features=network.in_features, outputs=network.outputs)
+        self.network = network
+        self.probability = network.probability
+
+    @abstractmethod
+    def arrange(self, x: Instances, mask: Mask) -> Instances:
+        """Return the instances as the network reads them; padding stays behind."""
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        return self.network.predict(self.arrange(x, mask), mask)
+
+    def values(self, x: Instances) -> AddedValues:
+        return differences(prefix_by_prefix(self.predict, x), self.empty())
+
+    def empty(self) -> Level:
+        return self.network.empty()
+
+    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
+        """Start the network."""
+        self.network.start(unit=unit, label=label, size=size)
+        self.unit.copy_(self.network.unit)
+
+
+class SortedNetwork(ReorderedNetwork):
     """Sort instances and pass them to a network.
 
     Parameters
@@ -54,12 +87,8 @@ class SortedNetwork(SetModel):
     True
     """
 
-    ordered = False
-    rereads = True
-    last = "network"
-
     def __init__(self, network: SetModel, *, by: str | int) -> None:
-        super().__init__(in_features=network.in_features, outputs=network.outputs)
+        super().__init__(network)
         if by != BY_WORTH and not isinstance(by, int):
             raise InputError(
                 f"instances are sorted by {BY_WORTH!r} or by the index of a feature, not by {by!r}"
@@ -70,25 +99,11 @@ class SortedNetwork(SetModel):
             raise InputError(
                 "this network does not depend on the order, so sorting is not supported"
             )
-        self.network = network
         self.by = by
 
-        self.probability = network.probability
-
-    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
-        """Start the network."""
-        self.network.start(unit=unit, label=label, size=size)
-        self.unit.copy_(self.network.unit)
-
-    def empty(self) -> Level:
-        return self.network.empty()
-
-    def values(self, x: Instances) -> AddedValues:
-        return differences(prefix_by_prefix(self.predict, x), self.empty())
-
-    def predict(self, x: Instances, mask: Mask) -> Prediction:
+    def arrange(self, x: Instances, mask: Mask) -> Instances:
         sets = torch.arange(len(x), device=x.device)[:, None]
-        return self.network.predict(x[sets, self.reading(x, mask)], mask)
+        return x[sets, self.reading(x, mask)]
 
     @torch.no_grad()
     def reading(self, x: Instances, mask: Mask) -> Order:

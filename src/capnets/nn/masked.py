@@ -14,7 +14,7 @@ from torch import Tensor
 
 from capnets.errors import InputError
 
-__all__ = ["blank", "check_mask", "in_groups", "last", "sizes", "softmax", "total"]
+__all__ = ["blank", "check_mask", "fill", "in_groups", "last", "sizes", "softmax", "total"]
 
 Values = Float[Tensor, "sets size ..."]
 Mask = Bool[Tensor, "sets size"] | None
@@ -37,9 +37,14 @@ def check_mask(x: Tensor, mask: Mask) -> None:
 
 def blank(values: Values, mask: Mask) -> Values:
     """Set the values of padding to zero, NaN included."""
+    return fill(values, mask, 0.0)
+
+
+def fill(values: Values, mask: Mask, number: float) -> Values:
+    """Set the values of padding to a number."""
     if mask is None:
         return values
-    return values.masked_fill(~mask.view(*mask.shape, *[1] * (values.ndim - 2)), 0.0)
+    return values.masked_fill(~mask.view(*mask.shape, *[1] * (values.ndim - 2)), number)
 
 
 def total(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:

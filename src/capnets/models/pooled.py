@@ -1,0 +1,92 @@
+r"""Networks that encode instances, pool them into one vector, and decode it.
+
+.. math:: Z = \mathrm{pool}(\varepsilon(x_1), …, \varepsilon(x_n)), \qquad Y = \delta(Z)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from capnets.models.base import (
+    AddedValues,
+    Instances,
+    Mask,
+    Prediction,
+    PrefixModel,
+    prefix_by_prefix,
+)
+from capnets.models.entry import Entry, decoder, encoder
+from capnets.nn.encoders import features_read, final_layer
+
+if TYPE_CHECKING:
+    from capnets.models.spec import ModelSpec
+
+__all__ = ["Encoded", "Pooled", "PooledModel", "PooledOnceModel", "pooled"]
+
+Encoded = Float[Tensor, "sets size hidden"]
+Pooled = Float[Tensor, "sets pooled"]
+Running = Float[Tensor, "sets size pooled"]
+
+
+class PooledModel(PrefixModel):
+    """A network with a `pool` between its encoder and its decoder.
+
+    Attributes
+    ----------
+    width
+        Pooled features per encoded feature.
+    """
+
+    ordered = False
+    width: int = 1
+
+    def __init__(self, *, encoder: nn.Sequential, decoder: nn.Sequential) -> None:
+        super().__init__(
+            in_features=features_read(encoder), outputs=final_layer(decoder).out_features
+        )
+        self.encoder = encoder
+        self.decoder = decoder
+
+    @property
+    def hidden(self) -> int:
+        """Features of an encoded instance."""
+        return final_layer(self.encoder).out_features
+
+    @abstractmethod
+    def pool(self, h: Encoded, mask: Mask) -> Pooled:
+        """Pool the encoded instances of every set."""
+
+    @abstractmethod
+    def pool_prefixes(self, h: Encoded) -> Running:
+        """Pool the first, the first two, … instances."""
+
+    def predict(self, x: Instances, mask: Mask) -> Prediction:
+        prediction: Prediction = self.decoder(self.pool(self.encoder(x), mask))
+        return prediction
+
+    def predict_prefixes(self, x: Instances) -> AddedValues:
+        predictions: AddedValues = self.decoder(self.pool_prefixes(self.encoder(x)))
+        return predictions
+
+
+class PooledOnceModel(PooledModel):
+    """A pooled network whose prefixes have to be pooled one by one."""
+
+    rereads = True
+
+    def pool_prefixes(self, h: Encoded) -> Running:
+        return prefix_by_prefix(self.pool, h)
+
+
+def pooled(label: str, about: str, kind: type[PooledModel]) -> Entry:
+    """Return the registry entry of a pooled network."""
+
+    def make(spec: ModelSpec) -> PooledModel:
+        parts = decoder(spec, in_features=kind.width * spec.hidden)
+        return kind(encoder=encoder(spec), decoder=parts)
+
+    return Entry(label, about, make)
