@@ -1,5 +1,6 @@
 """Define the files to damage, the readers under attack, and independent checks of their results."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,6 +129,62 @@ def _npz(path: Path) -> Target:
 
     original = read()
     return Target("npz", path, read, lambda: original)
+
+
+def written(folder: Path) -> list[Target]:
+    """Return a target for every file that capnets writes."""
+    return [*saved_sets(folder), *runs(folder), checkpoint(folder), records(folder)]
+
+
+def checkpoint(folder: Path) -> Target:
+    """Return the checkpoint of a training; the damaged file is read to resume it."""
+    from capnets.models import build
+    from capnets.training.fit import fit
+    from capnets.training.recipe import Recipe
+
+    sets = read_table(frame(), Columns(set="set", target="y", features=("a", "b"))).sets
+    path = folder / "checkpoint.safetensors"
+
+    def train(epochs: int) -> Any:
+        model = build("c-gru", in_features=2, hidden=4, layers=1, seed=0)
+        fit(model, sets, sets, recipe=Recipe(epochs=epochs, batch_size=6), checkpoint=path)
+        return model.state_dict()
+
+    train(2)
+
+    def read() -> Any:
+        return train(2)
+
+    original = read()
+    return Target("checkpoint", path, read, lambda: original)
+
+
+def records(folder: Path) -> Target:
+    """Return the records of a reproduction; a line that was cut off counts as not written."""
+    from capnets.paper.results import Record, Results
+    from capnets.paper.scales import find_scale
+
+    results, scale = Results(folder / "results", create=True), find_scale("smoke")
+    with results.hold() as writer:
+        for seed in range(5):
+            job = scale.job("c-gru", "US", seed=seed)
+            measured = {"mse": 0.5 + seed, "values": [1.0, 2.0]}
+            writer.append(
+                Record(job=job, metrics=measured, failure=None, reason="", made={"a": "b"}, cost={})
+            )
+    content = results.path.read_bytes()
+
+    def read() -> Any:
+        found = results.read()
+        return {key: json.dumps(record.to_dict()) for key, record in found.items()}
+
+    original = read()
+
+    def expected() -> Any:
+        there = read() if results.path.read_bytes() != content else original
+        return {key: original[key] for key in there}
+
+    return Target("records", results.path, read, expected)
 
 
 def saved_sets(folder: Path) -> list[Target]:

@@ -72,6 +72,18 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path):
         results.read()
 
 
+def test_a_changed_digit_is_noticed(tmp_path):
+    results = appended(tmp_path, record(mse=0.25))
+    whole = results.path.read_text()
+    results.path.write_text(whole.replace("0.25", "0.26"))
+    with pytest.raises(InputError, match=r"line 1 .*does not match its digest"):
+        results.read()
+    line = json.loads(whole)
+    del line["digest"]  # as earlier versions wrote it
+    results.path.write_text(json.dumps(line) + "\n")
+    assert list(results.read().values()) == [record(mse=0.25)]
+
+
 def test_a_line_of_another_version_is_named(tmp_path):
     results = appended(tmp_path, record())
     line = json.loads(results.path.read_text())

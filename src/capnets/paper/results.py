@@ -5,12 +5,14 @@
     runs/          run folders of trained networks: checkpoints while they train, then weights
 
 One scheduler at a time appends (`Results.hold`). A line is written in one piece and flushed to
-disk. If the machine stops in the middle of it, the partial line is recognised by its missing
-newline; it is not read, and the next scheduler removes it.
+disk, with a digest that is checked when it is read (lines of earlier versions have none). If the
+machine stops in the middle of it, the partial line is recognised by its missing newline; it is not
+read, and the next scheduler removes it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -164,7 +166,7 @@ class Results:
         records: dict[str, Record] = {}
         for number, line in enumerate(lines, start=1):
             try:
-                record = Record.from_dict(json.loads(line))
+                record = _parsed(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(
                     f"line {number} of {self.path} is damaged or of another version ({error}); "
@@ -198,8 +200,27 @@ class Writer:
 
     def append(self, record: Record) -> None:
         """Append a record and flush it to disk."""
-        line = json.dumps(record.to_dict(), separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        values = record.to_dict()
+        line = _text({**values, "digest": _digest(values)}).encode() + b"\n"
         with self.path.open("ab", buffering=0) as file:
             while line:  # a full pipe or disk may take only a part of it
                 line = line[file.write(line) or 0 :]
             os.fsync(file.fileno())
+
+
+def _text(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, separators=(",", ":"), allow_nan=False)
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_text(values).encode()).hexdigest()[:16]
+
+
+def _parsed(values: Any) -> Record:
+    """Read a line; refuse one that does not match its digest."""
+    values = dict(values)
+    matches = "digest" not in values or values.pop("digest") == _digest(values)
+    record = Record.from_dict(values)
+    if not matches:
+        raise ValueError("it does not match its digest")
+    return record
