@@ -39,6 +39,12 @@ def test_r2_of_labels_that_do_not_vary(prediction):
     assert metrics.r2([3.0, 3.0], prediction) == reference.r2_score([3.0, 3.0], prediction)
 
 
+def test_r2_of_a_single_set_is_left_out():
+    assert np.isnan(metrics.r2([3.0], [4.0]))
+    assert metrics.regression([3.0], [4.0]) == {"mse": 1.0, "rmse": 1.0, "mae": 1.0}
+    assert list(metrics.regression([[3.0, 1.0]], [[4.0, 1.0]])) == ["mse", "rmse", "mae"]
+
+
 def test_halves_do_not_round_to_the_label():
     assert metrics.accuracy([1, 1, 1, 1], [0.5, 1.5, 0.51, 1.49]) == 0.5
 

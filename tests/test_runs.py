@@ -95,12 +95,12 @@ class TestKeeping:
 
 class TestCreate:
     def test_finished(self, run):
-        with pytest.raises(InputError, match="holds a finished run; --force replaces it"):
+        with pytest.raises(InputError, match=r"force=True \(--force\) replaces it"):
             Run.create(run.folder, CONFIG)
 
     def test_unfinished(self, tmp_path):
         Run.create(tmp_path / "r", CONFIG).checkpoint.write_text("some epochs")
-        with pytest.raises(InputError, match="is an unfinished run; --resume continues"):
+        with pytest.raises(InputError, match=r"resume=True \(--resume\) continues"):
             Run.create(tmp_path / "r", CONFIG)
         assert not Run.create(tmp_path / "r", CONFIG, resume=True).finished
 

@@ -34,8 +34,11 @@ def mae(y: Any, prediction: Any) -> float:
 def r2(y: Any, prediction: Any) -> float:
     """Return the explained share of the variance of the labels, over all outputs together.
 
-    For constant labels it is 1 if predictions are exact and 0 otherwise, as in scikit-learn.
+    For constant labels it is 1 if predictions are exact and 0 otherwise, as in scikit-learn. For a
+    single set it is not defined: NaN.
     """
+    if len(np.atleast_1d(y)) < 2:
+        return math.nan
     error = mse(y, prediction)
     variance = float(np.var(np.asarray(y, dtype=np.float64), axis=0).mean())
     return 1 - error / variance if variance else float(error == 0)
@@ -56,8 +59,9 @@ def added_value_error(expected: Any, values: Any) -> float:
 
 
 def regression(y: Any, prediction: Any) -> dict[str, float]:
-    """Return all metrics of a regression by name."""
-    return {f.__name__: f(y, prediction) for f in (mse, rmse, mae, r2)}
+    """Return all metrics of a regression by name; of a single set without R², not defined there."""
+    defined = (mse, rmse, mae, r2) if len(np.atleast_1d(y)) > 1 else (mse, rmse, mae)
+    return {f.__name__: f(y, prediction) for f in defined}
 
 
 def _difference(y: Any, prediction: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

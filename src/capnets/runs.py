@@ -152,9 +152,11 @@ class Run:
                 return cls._begin(folder, config)
             if not resume:
                 raise InputError(
-                    f"{folder} holds a finished run; --force replaces it, another folder keeps it"
+                    f"{folder} holds a finished run; force=True (--force) replaces it, another "
+                    "folder keeps it"
                     if finished
-                    else f"{folder} is an unfinished run; --resume continues, --force starts over"
+                    else f"{folder} is an unfinished run; resume=True (--resume) continues, "
+                    "force=True (--force) starts over"
                 )
             return cls._resume(folder, config)
 
@@ -197,7 +199,8 @@ class Run:
                 run._settle()
             return run
         raise InputError(
-            f"{folder} was begun with other settings; resume with the same ones, or use --force"
+            f"{folder} was begun with other settings; resume with the same ones, or use force=True "
+            "(--force)"
         )
 
     #: Files that training writes besides the configuration, in the order of their removal.
@@ -303,7 +306,8 @@ class Run:
         except OSError as error:
             raise InputError(
                 f"cannot replace {folder}: {error.strerror or error}; the run that was there is "
-                f"unchanged, and the new one is in {self.folder}: --resume puts it in its place"
+                f"unchanged, and the new one is in {self.folder}: resume=True (--resume) puts it "
+                "in its place"
             ) from error
         self.folder, self._replaces = folder, None
         _sweep(folder, REPLACEMENT)

@@ -1,5 +1,7 @@
 """Target columns of files: detection and messages."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,6 +41,29 @@ def test_said_and_read(file, target, classify, kind, said):
     problem, note = file_problem(file, columns, classify=classify)
     assert problem.target.kind == kind
     assert said in note
+
+
+@pytest.mark.parametrize("text", ["%d/%m/%Y", "%Y.%m.%d"])
+def test_dates_as_text_are_classes_and_said_to_be(tmp_path, text):
+    days = [date(2024, 1 + k % 3, 1 + k).strftime(text) for k in range(9)]
+    frame = pd.DataFrame({"s": range(9), "a": range(9), "when": days})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    columns = Columns(set="s", target="when", features="a")
+    problem, note = file_problem(str(tmp_path / "t.csv"), columns)
+    assert problem.target.kind == "class"
+    assert "look like dates, each a class of its own; to predict a time, write numbers" in note
+
+
+def test_dates_are_no_amounts(tmp_path):
+    frame = pd.DataFrame({"s": range(9), "a": range(9)})
+    frame["when"] = pd.date_range("2024-01-01", periods=9)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        with pytest.raises(
+            InputError, match=r"'when' holds dates or times .*\(days since some day"
+        ):
+            file_problem(str(tmp_path / name), Columns(set="s", target="when", features="a"))
 
 
 def test_zeros_and_ones_are_read_as_the_classes_that_classify_gives(file):

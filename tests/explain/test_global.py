@@ -134,7 +134,7 @@ def test_figures_and_short_forms(priced, capacity, random_sets):
 @pytest.mark.browser
 def test_page_fits_any_width(capacity, random_sets, page, tmp_path):
     found = explain_global(capacity("unique-sum"), random_sets("unique-sum", [6] * 50))
-    (tmp_path / "page.html").write_text(found.to_html())
+    assert found.to_html(tmp_path / "page.html") == (tmp_path / "page.html").read_text()
     for width in (390, 1200):
         page.set_viewport_size({"width": width, "height": 800})
         page.goto(f"file://{tmp_path}/page.html")

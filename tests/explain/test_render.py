@@ -68,8 +68,9 @@ def test_rows_of_a_listed_order_are_in_the_order_of_reading():
 
 
 @pytest.mark.parametrize("look", INSTANCES)
-def test_page_is_self_contained_and_says_every_number(look, signed):
-    html = signed.to_html(instances=INSTANCES[look], title="A & B")
+def test_page_is_self_contained_and_says_every_number(look, signed, tmp_path):
+    html = signed.to_html(tmp_path / "page.html", instances=INSTANCES[look], title="A & B")
+    assert (tmp_path / "page.html").read_text() == html
     assert "<script" not in html
     assert not re.search(r"""(src|href)=["'](?!data:)""", html)
     assert "A &amp; B" in html

@@ -233,7 +233,7 @@ def test_real_sets_are_tried_too():
 def test_nothing_is_replaced_without_being_asked(tmp_path):
     export(network(), tmp_path / "out")
     before = (tmp_path / "out" / "sets.onnx").read_bytes()
-    with pytest.raises(InputError, match="--force replaces it"):
+    with pytest.raises(InputError, match=r"force=True \(--force\) replaces it"):
         export(network(seed=1), tmp_path / "out")
     assert (tmp_path / "out" / "sets.onnx").read_bytes() == before
     export(network("deepset"), tmp_path / "out", force=True)

@@ -55,6 +55,20 @@ def test_other_forms_of_the_label_are_warned_of():
         check(sets_of(kinds % 2, kinds % 2))
 
 
+def test_labels_as_text_categories_are_noticed():
+    """Sorted as text, 9.5 comes after 10.5: the categories are compared as numbers."""
+    y = np.arange(30, dtype=np.float32) / 2 + 5
+    with pytest.raises(InputError, match="'copy' is a copy of the label"):
+        check(sets_of(np.array([f"{v:g}" for v in y]), y, categories="copy"))
+    with pytest.warns(LeakageWarning, match="'copy' determines the label"):
+        check(sets_of(np.array([f"{v:g}" for v in y**2]), y, categories="copy"))
+    names = np.random.default_rng(0).permutation([f"inf{k}" for k in range(30)])
+    check(sets_of(names, y, categories="copy"))  # honest: a name of the set
+    classes = np.array(["a", "b", "c", "d", "e"])[np.arange(30) % 5]
+    with pytest.raises(InputError, match="'copy' is a copy of the label"):
+        check(sets_of(classes, classes, categories="copy"))
+
+
 @pytest.mark.parametrize(
     "per_set",
     [

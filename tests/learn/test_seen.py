@@ -1,5 +1,7 @@
 """Training sets are known again; sets of unseen sizes are warned of."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from capnets.errors import InputError, SizeWarning
 from capnets.estimators import SetRegressor, predicting
 from capnets.estimators.predicting import predict_table
 from capnets.estimators.runs import evaluate_run
+from capnets.export import Engine, export
 from capnets.ingest import Columns
 from capnets.learn.seen import are_seen, read_keys, set_keys
 from capnets.sets import Sets
@@ -61,6 +64,27 @@ def test_nothing_left_to_test_on(tmp_path):
         evaluate_run(folder, frame_of())
     again = SetRegressor.load(folder).save(tmp_path / "copy").folder
     np.testing.assert_array_equal(read_keys(again), read_keys(folder))
+
+
+def test_damaged_keys_are_not_taken_for_none(run, tmp_path):
+    shutil.copytree(run.folder, tmp_path / "run")
+    path = tmp_path / "run" / "training_sets.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"training_sets.safetensors is damaged .*train again"):
+        evaluate_run(tmp_path / "run", frame_of())
+
+
+@pytest.mark.parametrize("source", ["run", "estimator", "export"])
+def test_engines_warn_of_other_sizes(run, tmp_path, source):
+    made = {"run": run, "estimator": SetRegressor.load(run.folder), "export": tmp_path / "x"}
+    export(run, tmp_path / "x")
+    engine = Engine(made[source])
+    with pytest.warns(SizeWarning, match=r"1 of 2 sets .* \(3 to 3 instances\), e.g. set 1 with 5"):
+        engine.predict([np.ones((3, 2)), np.ones((5, 2))])
+    engine.predict([np.ones((3, 2))])
+    assert Engine(run.model).trained_sizes is None
 
 
 @pytest.mark.parametrize("size", [1, 5])

@@ -10,7 +10,8 @@ NETWORKS = {"c-gru": 1, "gru": 1, "c-deepset": 2}
 
 def make_run(folder, name, outputs):
     spec = ModelSpec(name, in_features=3, hidden=8, outputs=outputs)
-    run = Run.create(folder / name, RunConfig(spec, Recipe(), 0, {}))
+    data = {"sizes": [2, 4]} if name == "c-deepset" else {}
+    run = Run.create(folder / name, RunConfig(spec, Recipe(), 0, data))
     run.write_history([])
     run.write_weights(spec.build(seed=1))
     run.finish({})

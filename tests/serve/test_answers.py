@@ -46,6 +46,25 @@ def test_infer(service, runs, arrays, sets, name):
     assert not found["added_values"][~mask].any()
 
 
+def test_sets_of_other_sizes_are_warned_of(service, arrays):
+    body = {"sets": [own.tolist() for own in arrays]}
+    said = "2 of 4 sets are smaller or larger than all training sets (2 to 4 instances)"
+    _, found = service.call("POST", "/v2/models/c-deepset/infer", body)
+    assert said in found["parameters"]["warning"]
+    for route, more in (("explain", {"method": "added"}), ("select", {"k": 1})):
+        status, found = service.call(
+            "POST", f"/v2/models/c-deepset/{route}", body | more | {"output": 0}
+        )
+        assert status == 200
+        assert said in found["warning"]
+    seen = {"sets": body["sets"][:1]}
+    assert "parameters" not in service.call("POST", "/v2/models/c-deepset/infer", seen)[1]
+    assert (
+        service.call("POST", "/v2/models/c-gru/explain", {**body, "method": "added"})[1]["warning"]
+        is None
+    )
+
+
 def test_forms_agree(service, arrays):
     x, mask = padded(arrays)
     path = "/v2/models/c-gru/infer"

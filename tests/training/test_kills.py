@@ -123,7 +123,7 @@ class TestStopped:
         assert "Traceback" not in command.output
         again = train(folder, "--epochs", 100_000)
         assert again.wait() == 2
-        assert "is an unfinished run; --resume continues, --force starts over" in again.output
+        assert "is an unfinished run; resume=True (--resume) continues" in again.output
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ class TestOverwriting:
         before = contents(finished)
         command = train(finished, "--seed", 1)
         assert command.wait() == 2
-        assert "holds a finished run; --force replaces it" in command.output
+        assert "holds a finished run; force=True (--force) replaces it" in command.output
         assert contents(finished) == before
 
     def test_resume_returns_a_finished_run(self, finished, undisturbed):

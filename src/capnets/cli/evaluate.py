@@ -48,6 +48,8 @@ def evaluate(
         return
     sets, seen = measured.pop("sets"), measured.pop("trained_on")
     print_table(["measure", "value"], list(measured.items()))
+    if "mse" in measured and "r2" not in measured:
+        typer.echo("R² is not defined for a single set.")
     left_out = "included" if include_training else "left out"
     typer.echo(f"{sets:,} sets measured; {seen:,} sets of the file were trained on ({left_out}).")
 

@@ -70,7 +70,7 @@ def print_measures(parts: dict[str, dict[str, float]]) -> None:
     shown = [label for label in MEASURES if known or label in ("MSE", "MAE", "R²")]
     print_table(
         ["test sets", *shown],
-        [(name, *(measured[MEASURES[k]] for k in shown)) for name, measured in parts.items()],
+        [(name, *(measured.get(MEASURES[k]) for k in shown)) for name, measured in parts.items()],
     )
 
 

@@ -169,11 +169,13 @@ def _print_choice(plan: Plan) -> None:
 def print_quality(run: Run) -> None:
     """Print the measures of a run on a file."""
     parts = {k: run.metrics[k] for k in ("train", "test") if k in run.metrics}
-    measures = list(next(iter(parts.values())))
+    measures = list(dict.fromkeys(name for measured in parts.values() for name in measured))
     print_table(
         ["sets", "number", *measures],
         [(n, run.metrics[f"{n}_sets"], *(m.get(k) for k in measures)) for n, m in parts.items()],
     )
+    if any("mse" in measured and "r2" not in measured for measured in parts.values()):
+        typer.echo("R² is not defined for a single set.")
 
 
 def add_to(app: typer.Typer) -> None:

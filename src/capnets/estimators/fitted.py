@@ -25,6 +25,7 @@ from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
+from capnets.sets.validation import other_sizes
 from capnets.training.recipe import Recipe
 
 __all__ = ["FittedEstimator"]
@@ -126,17 +127,9 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def check_sizes(self, sets: Sets) -> None:
         """Warn of sets that are smaller or larger than all training sets."""
-        low, high = self.config_.data.get("sizes", (0, np.inf))
-        outside = (sets.sizes < low) | (sets.sizes > high)
-        if outside.any():
-            k = int(np.argmax(outside))
-            warnings.warn(
-                f"{outside.sum():,} of {len(sets):,} sets are smaller or larger than all training "
-                f"sets ({low} to {high} instances), e.g. {named(sets, k)} with {sets.sizes[k]}: "
-                "their predictions are extrapolations",
-                SizeWarning,
-                stacklevel=3,
-            )
+        trained = self.config_.data.get("sizes")
+        if text := other_sizes(sets.sizes, trained, lambda k: named(sets, k)):
+            warnings.warn(text, SizeWarning, stacklevel=3)
 
     def _check_names(self, names: Sequence[str] | None) -> None:
         """Refuse other feature names: they encode categories and offsets too."""

@@ -71,7 +71,9 @@ def predict_table(
     if out.suffix not in WRITERS:
         raise InputError(f"{out}: predictions are written as {' or '.join(WRITERS)}")
     if out.exists() and not force:
-        raise InputError(f"{out} exists; choose another file, or replace it with --force")
+        raise InputError(
+            f"{out} exists; choose another file, or replace it by force=True (--force)"
+        )
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         pieces, total = _pieces(estimator, table, Path(folder) / "sets")
         sentences = _sentences(estimator, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from capnets.sets import Array
 
 __all__ = ["data_problem", "file_problem"]
 
+#: Text that begins like 2024-05-01, 01/05/2024 or 1.5.24.
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b")
 #: Whole numbers with at most this many distinct values are reported as possible classes.
 FEW = 10
 #: Measures on a fifth of fewer sets than this are mostly chance.
@@ -111,7 +114,7 @@ def _meant(
     if classify is not None:
         reason = "as requested"
     elif named:
-        reason = f"{what} holds text or Booleans"
+        reason = f"{what} holds text or Booleans{_dates(target)}"
     elif np.isin(y, (0, 1)).all() and len(np.unique(y)) == 2:
         problem, target = _as_classes(problem)
         reason = f"{what} holds 0 and 1 only; --regress predicts an amount"
@@ -159,6 +162,13 @@ def _problem(
         schema=_schema(data, target),
         origin={"source": source},
     )
+
+
+def _dates(target: Target) -> str:
+    """Say how to predict a time where the classes are dates written as text."""
+    if not target.classes or not all(DATE.match(str(name)) for name in target.classes):
+        return ""
+    return " that look like dates, each a class of its own; to predict a time, write numbers (days)"
 
 
 def _few(y: Array) -> str:

@@ -236,12 +236,20 @@ class Explanation:
         return plot(self, k, kind=kind, instances=instances, ax=ax)
 
     def to_html(
-        self, *, instances: Instances | None = None, title: str = "", source: str = ""
+        self,
+        path: str | Path | None = None,
+        *,
+        instances: Instances | None = None,
+        title: str = "",
+        source: str = "",
     ) -> str:
-        """Return all sets as one self-contained HTML page without scripts."""
+        """Return all sets as one self-contained HTML page without scripts; write it to `path`."""
         from capnets.explain.render.page import page
 
-        return page(self, instances=instances, title=title, source=source)
+        html = page(self, instances=instances, title=title, source=source)
+        if path is not None:
+            write_text(path, html)
+        return html
 
     # Converting it ------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ with the highest and lowest values.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from capnets.explain.interaction import interactions
 from capnets.explain.methods import explain
 from capnets.explain.render.instances import Instances, checked
 from capnets.explain.subject import Source, resolve
+from capnets.files import write_text
 from capnets.sets import Array
 from capnets.sets.orders import Orders
 
@@ -160,11 +162,14 @@ class GlobalExplanation:
             return beeswarm(self, most=most, ax=ax)
         return dependence(self, self._column(feature), ax=ax)
 
-    def to_html(self, *, title: str = "", source: str = "") -> str:
-        """Return one self-contained HTML page with tables and figures."""
+    def to_html(self, path: str | Path | None = None, *, title: str = "", source: str = "") -> str:
+        """Return one self-contained HTML page with tables and figures; write it to `path`."""
         from capnets.explain.render.global_page import global_page
 
-        return global_page(self, title=title, source=source)
+        html = global_page(self, title=title, source=source)
+        if path is not None:
+            write_text(path, html)
+        return html
 
     def strongest(self, most: int) -> list[int]:
         """Return the features with the largest rank correlation with the values."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from capnets.errors import InputError
+from capnets.errors import InputError, SizeWarning
 from capnets.export.session import check_shape, no_memory, open_graph
 from capnets.files.folders import recover_folder
 from capnets.files.manifest import MANIFEST, Damaged, check, read_manifest
@@ -20,6 +21,7 @@ from capnets.sets import Array, Sets
 from capnets.sets.batch import Batches
 from capnets.sets.orders import Orders
 from capnets.sets.ragged import cut_by_size, scatter_padded
+from capnets.sets.validation import other_sizes
 
 __all__ = ["ROWS", "Engine", "Source", "read_graphs", "streaming_engine"]
 
@@ -69,6 +71,8 @@ class Engine:
         Shape of one instance; words are variable sizes.
     smallest
         Minimum of the variable sizes.
+    trained_sizes
+        Sizes of the smallest and the largest training set, if they are known; others are warned of.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class Engine:
         self._graphs = read_graphs(source)
         is_folder = isinstance(source, str | Path) and (Path(source) / "sets.onnx").exists()
         self.verified = not is_folder or (Path(str(source)) / MANIFEST).exists()
+        self.trained_sizes = _trained_sizes(source)
         self._sessions: dict[str, Any] = {}
         self._threads = threads
         about = _about(self.session("sets"))
@@ -207,6 +212,8 @@ class Engine:
                 f"set {int(np.argmin(sets.sizes))} has no instances, and this network cannot say "
                 "what it is worth; remove empty sets, or use a capacity network (for it: 0)"
             )
+        if text := other_sizes(sets.sizes, self.trained_sizes):
+            warnings.warn(text, SizeWarning, stacklevel=3)
         return sets
 
 
@@ -243,6 +250,29 @@ def _read_export(folder: Path) -> dict[str, bytes]:
     except (OSError, Damaged) as error:
         raise InputError(f"{folder / name} is damaged ({error}); export it again") from error
     return {Path(name).stem: data for name, data in files.items() if name.endswith(".onnx")}
+
+
+def _trained_sizes(source: Source) -> tuple[int, int] | None:
+    """Return the range of training set sizes that a run or the card of an export records."""
+    data: Any = None
+    if isinstance(source, str | Path):
+        card = Path(source) / "card.json"
+        source = source if card.is_file() else Run(source)
+        if card.is_file():
+            data = _card_data(card)
+    if isinstance(source, Run):
+        data = source.config.data
+    elif hasattr(source, "config_"):
+        data = source.config_.data
+    sizes = data.get("sizes") if isinstance(data, dict) else None
+    return None if sizes is None else (int(sizes[0]), int(sizes[1]))
+
+
+def _card_data(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())["training"].get("data")
+    except (ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"{path} is damaged ({error!r}); export it again") from error
 
 
 def _network(source: Any) -> SetModel:

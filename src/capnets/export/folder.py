@@ -82,4 +82,4 @@ def _check_free(folder: Path, *, force: bool) -> None:
     if not (folder / "card.json").is_file() or not (folder / "sets.onnx").is_file():
         raise InputError(f"{folder} exists and is no export; choose another folder")
     if not force:
-        raise InputError(f"{folder} holds an export already; --force replaces it")
+        raise InputError(f"{folder} holds an export already; force=True (--force) replaces it")

@@ -292,8 +292,9 @@ def check_amounts(source: Source, name: str) -> None:
         kind = kind.value_type
     if not (_is_number(kind) or pa.types.is_boolean(kind)):
         raise InputError(
-            f"{source.name}, column {name!r} holds {_words(kind)} where numbers belong; "
-            "turn it into numbers, or name another column"
+            f"{source.name}, column {name!r} holds {_words(kind)} where numbers belong; turn it "
+            f"into numbers{' (days since some day)' * pa.types.is_temporal(kind)}, or name another "
+            "column"
         )
 
 

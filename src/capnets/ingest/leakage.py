@@ -50,6 +50,7 @@ def check_leakage(
         return
     constant, values = _set_values(sets)
     names = columns or sets.feature_names or [f"feature {k}" for k in range(len(constant))]
+    described = sets.feature_names or names
     if len(names) != len(constant):  # features with several axes, such as images
         return
     labels = np.asarray(sets.y, dtype=np.float64).reshape(len(sets), -1)
@@ -58,7 +59,7 @@ def check_leakage(
         places = [k for k, n in enumerate(names) if n == name]
         if not constant[places].all():
             continue
-        feature = _codes(values[:, places])
+        feature = _codes(values[:, places], [str(described[k]) for k in places])
         for y in labels.T:
             _judge(name, feature, y, named=name == label, single=single)
 
@@ -110,11 +111,21 @@ def _set_values(sets: Sets) -> tuple[Array, Array]:
     return constant, values
 
 
-def _codes(values: Array) -> Array:
-    """Return one number per set: the feature itself, or the number of its category."""
+def _codes(values: Array, names: Sequence[str]) -> Array:
+    """Return one number per set: the feature itself, or the number of its category.
+
+    A category that is called by a number (`worth=2.5`) has that number.
+    """
     if values.shape[1] == 1:
         return values[:, 0]
-    return np.where(values.any(axis=1), values.argmax(axis=1), -1).astype(np.float64)
+    chosen = values.argmax(axis=1)
+    try:
+        numbers = np.array([float(name.rpartition("=")[2]) for name in names])
+    except ValueError:
+        numbers = np.arange(len(names), dtype=np.float64)
+    missing = min(numbers.min() - 1, -1)
+    codes: Array = np.where(values.any(axis=1), numbers[chosen], missing)
+    return codes if np.isfinite(codes).all() else chosen.astype(np.float64)
 
 
 def _affine(feature: Array, y: Array) -> str | None:

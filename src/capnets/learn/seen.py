@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from capnets.errors import InputError
 from capnets.files.tensors import Damaged, read_tensors, write_tensors
 from capnets.sets import Array, Sets
 from capnets.sets.hashing import instance_keys
@@ -32,11 +33,16 @@ def write_keys(folder: Path, keys: Keys) -> None:
 
 
 def read_keys(folder: Path) -> Keys | None:
-    """Read the keys of the training sets; None if the run has none that can be read."""
+    """Read the keys of the training sets; None for runs of earlier versions, which have none."""
     try:
         return read_tensors(folder / FILE)[0]["keys"].numpy()
-    except (OSError, KeyError, Damaged):
+    except FileNotFoundError:
         return None
+    except (OSError, KeyError, Damaged) as error:
+        raise InputError(
+            f"{folder / FILE} is damaged ({error}): it tells training sets from new ones; "
+            "restore it or train again"
+        ) from error
 
 
 def are_seen(sets: Sets, keys: Keys | None) -> Array:

@@ -18,6 +18,7 @@ from capnets.serve.bodies import ExplainBody, SelectBody
 from capnets.serve.limits import Limits, RequestError
 from capnets.serve.tensors import Given, tensor
 from capnets.sets import Array
+from capnets.sets.validation import other_sizes
 
 __all__ = ["Network", "network_names", "open_networks"]
 
@@ -42,6 +43,8 @@ class Network:
     ) -> None:
         self.name = name
         self.engine = Engine(folder)
+        # Answers carry this warning: a log would repeat it for every request.
+        self._sizes, self.engine.trained_sizes = self.engine.trained_sizes, None
         self.run = Run(folder) if (folder / "config.json").is_file() else None
         self.batcher = Batcher(self.engine, observe=lambda count: observe(name, count))
         self._limits = limits
@@ -79,7 +82,7 @@ class Network:
         if not self.engine.streams:  # time and memory grow with the square of the size
             self._check_work(_squares(given.sizes))
         prediction, values = await self.batcher.infer(given)
-        answer = {
+        answer: dict[str, Any] = {
             "model_name": self.name,
             "model_version": "1",
             "outputs": [
@@ -87,6 +90,8 @@ class Network:
                 tensor("added_values", given.pad(values)),
             ],
         }
+        if warning := other_sizes(given.sizes, self._sizes):
+            answer["parameters"] = {"warning": warning}
         return answer if request_id is None else {**answer, "id": request_id}
 
     def explain(self, body: ExplainBody, given: Given) -> dict[str, Any]:
@@ -102,6 +107,7 @@ class Network:
         per_instance = {"values": found.values, "errors": found.errors, "spreads": found.spreads}
         return {
             "model_name": self.name,
+            "warning": other_sizes(given.sizes, self._sizes),
             "method": found.method,
             "exact": found.exact,
             "baseline": float(found.baselines[0]),
@@ -122,6 +128,7 @@ class Network:
         _finite(found.values)
         return {
             "model_name": self.name,
+            "warning": other_sizes(given.sizes, self._sizes),
             "method": body.method,
             "positions": found.positions,
             "gains": found.gains,

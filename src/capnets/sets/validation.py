@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_array", "check_digits", "check_finite", "check_kinds", "check_layout", "labels", "numbers",
+    "other_sizes",
 ]  # fmt: skip
 
 #: float32 represents every integer up to this one exactly.
@@ -189,3 +190,31 @@ def labels(values: Any, name: str) -> Array:
         return narrow
     large = (given > WHOLE) | (given < -WHOLE)
     return given if large.any() and (given % 1 == 0).all() else narrow
+
+
+def other_sizes(
+    sizes: Array, trained: Sequence[int] | None, name: Callable[[int], str] = "set {}".format
+) -> str | None:
+    """Return a sentence about sets smaller or larger than all training sets; None without any.
+
+    Parameters
+    ----------
+    sizes
+        Instances per set.
+    trained
+        Smallest and largest training set; None if they are not known.
+    name
+        Returns the name of a set by its number.
+    """
+    if trained is None:
+        return None
+    low, high = trained
+    outside = (sizes < low) | (sizes > high)
+    if not outside.any():
+        return None
+    k = int(np.argmax(outside))
+    return (
+        f"{outside.sum():,} of {len(sizes):,} sets are smaller or larger than all training sets "
+        f"({low} to {high} instances), e.g. {name(k)} with {sizes[k]}: their predictions are "
+        "extrapolations"
+    )

@@ -53,7 +53,8 @@ class Checkpoint:
             _check_types(version, history, about)
         except (Damaged, KeyError, OSError) as error:
             raise InputError(
-                f"{path} is damaged ({error}); remove it (for a run: --force) to start over"
+                f"{path} is damaged ({error}); remove it to start over "
+                "(for a run: force=True, --force)"
             ) from error
         if version > FORMAT:
             raise InputError(f"{path} was written by a newer version of capnets; upgrade to resume")
