@@ -9,7 +9,7 @@ from typing import Any
 from capnets.paper.claims import Count
 from capnets.paper.compare import Compared, Shown
 from capnets.paper.jobs import TrainingJob
-from capnets.paper.names import BEYOND, MODELS, RIDGE, label
+from capnets.paper.names import BEYOND, MODELS, RIDGE, SYSTEMS, label
 from capnets.paper.scales import Scale
 
 __all__ = [
@@ -60,7 +60,7 @@ def name_of(row: str) -> str:
     >>> name_of("US c-gru"), name_of("set-transformer 32")
     ('US C-GRU', 'Set Transformer 32')
     """
-    networks = {*MODELS, *BEYOND, RIDGE}
+    networks = {*MODELS, *BEYOND, *SYSTEMS, RIDGE}
     return " ".join(label(word) if word in networks else word for word in row.split())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE
+from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT, RIDGE, SYSTEMS
 from capnets.paper.published import effectiveness as published
 from capnets.paper.published.labels import VARYING_SIZES
 from capnets.paper.scales import REVIEWS, Scale
@@ -162,6 +162,23 @@ def _sentiment(scale: Scale) -> tuple[Entry, ...]:
     )
 
 
+def _systems(scale: Scale) -> tuple[Entry, ...]:
+    """One seed each."""
+    return tuple(
+        Entry(
+            row=model,
+            column=task,
+            model=model,
+            task=task,
+            reading=MSE,
+            jobs=scale.jobs(model, task)[:1],
+        )
+        for model in SYSTEMS
+        for task in MAIN_TASKS
+        if task != "Sent"
+    )
+
+
 TABLES = (
     Table(
         name="main-mean",
@@ -247,5 +264,14 @@ TABLES = (
         "without the absolute value, as a sentence can also lower a rating.",
         better=None,
         build=_sentiment,
+    ),
+    Table(
+        name="other-systems",
+        number="Related work",
+        title="Systems that the paper discusses",
+        shows="Test MSE of networks of other authors on the image tasks of the main results, one "
+        "seed. The paper compares with none of them.",
+        better=None,
+        build=_systems,
     ),
 )
