@@ -48,6 +48,7 @@ bench: $(ALL) ## measure speed, streams and memory; draw benchmarks/README.md
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/ingest.py --instances 500000
+	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/table.py
 
 docs: $(ALL) ## build the documentation into docs/_build/html; warnings are errors

@@ -2,8 +2,8 @@
 
     python benchmarks/table.py
 
-Reads speed.jsonl, stream.jsonl and ingest.jsonl. In docs/speed.md only the text between the markers
-is replaced.
+Reads speed.jsonl, stream.jsonl, ingest.jsonl and serve.jsonl. In docs/speed.md only the text between
+the markers is replaced.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ BATCHES = (100, 250, 1000)
 HEAD = """\
 # Benchmarks
 
-`make bench` writes this page from the newest runs in `speed.jsonl`, `stream.jsonl` and
-`ingest.jsonl`.
+`make bench` writes this page from the newest runs in `speed.jsonl`, `stream.jsonl`, `ingest.jsonl`
+and `serve.jsonl`.
 
 Times are microseconds of processor time with one thread, medians over interleaved rounds. Only
 ratios within one run are meaningful, because other processes slow everything down. Sets have ten
@@ -42,7 +42,7 @@ others take longer and are run by name; their docstrings describe the arguments.
 | script | purpose |
 |---|---|"""
 #: Scripts that `make bench` runs; see the Makefile.
-SHORT = ("speed.py", "stream.py", "ingest.py")
+SHORT = ("speed.py", "stream.py", "ingest.py", "serve.py")
 STEPS = {
     "compiled": "compiled",
     "operations": "hand-written derivatives, torch operations",
@@ -65,7 +65,7 @@ def main() -> None:
         parts += _few(speed)
     if stream:
         parts += _streams(stream)
-    parts += [*_ingest(), *_scripts()]
+    parts += [*_ingest(), *_serve(newest(HERE / "serve.jsonl")), *_scripts()]
     write_text(HERE / "README.md", "\n".join(parts) + "\n")
 
 
@@ -205,6 +205,35 @@ def _ingest() -> list[str]:
         "| step | instances | seconds of wall time | peak memory, GB |",
         "|---|---|---|---|",
         *[f"| {s} | {n:,} | {x['seconds']} | {x['peak_gb']} |" for (s, n), x in last.items()],
+    ]
+
+
+def _serve(lines: list[Line]) -> list[str]:
+    """Format the load on the service and its peer, and the malformed requests."""
+    if not lines:
+        return []
+    loads = {(x["server"], x["clients"]): x for x in lines if x["part"] == "load"}
+    own = "capnets serve"
+    rows = []
+    for (server, clients), x in loads.items():
+        ratio = loads[own, clients]["per_second"] / x["per_second"]
+        rows.append(
+            f"| {clients} | {server} | {x['per_second']:,} | "
+            f"{'' if server == own else f'{ratio:.1f}'} | {x['p50_ms']} | {x['p99_ms']} | "
+            f"{x['server_us']} | {x['memory_mb']} |"
+        )
+    [bad] = [x for x in lines if x["part"] == "malformed"]
+    statuses = ", ".join(f"{status}: {count:,}" for status, count in bad["statuses"].items())
+    return [
+        "\n## Service on the loopback interface, one set of ten instances per request\n",
+        _wrapped(_about("serve.py", lines[0])) + "\n",
+        "`def` computes in threads, as FastAPI advises; `async def` blocks the event loop. Times\n"
+        "are wall time except the server's processor time.\n",
+        "| clients | server | requests/s | service : this | p50, ms | p99, ms | server, us | MB |",
+        "|---|---|---|---|---|---|---|---|",
+        *rows,
+        f"\n{bad['requests']:,} malformed requests, by status: {statuses}.\nMemory after each fifth: "
+        f"{', '.join(map(str, bad['memory_mb']))} MB. The service lived on: {bad['alive']}.",
     ]
 
 

@@ -1,5 +1,8 @@
 """Many clients at once: batches, limits on requests in progress, and a stop that loses nothing."""
 
+import http.client
+import json
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,11 +10,15 @@ import numpy as np
 import pytest
 
 from capnets.explain import explain
+from capnets.serve.server import _listen
 from capnets.sets import Sets
 from services import Service
 
 CLIENTS = 8
 SLOW = {"sets": [[[float(i), 1.0, 2.0] for i in range(13)]], "method": "shapley"}
+
+SMALL = json.dumps({"sets": [[[1.0, 2.0, 3.0]] * 4]})
+JSON = {"Content-Type": "application/json"}
 
 
 def until(true, *, seconds=120):
@@ -48,6 +55,47 @@ def test_sigterm_answers_every_request_in_progress(runs):
         until(lambda: service.metric("capnets_active_requests") == CLIENTS + 1)
         assert service.stop() == 0
         assert [answer.result()[0] for answer in answers] == [200] * CLIENTS
+
+
+def ask_until_closed(service, sent, answered):
+    """Ask on one connection until the service closes it; note when requests were sent."""
+    connection = service.connect()
+    try:
+        for _ in range(100_000):
+            connection.request("POST", "/v2/models/gru/infer", SMALL, JSON)
+            sent.append(time.monotonic())
+            answer = connection.getresponse()
+            answered.append((answer.status, len(json.loads(answer.read())["outputs"])))
+            if answer.will_close:
+                return
+    except (ConnectionError, http.client.RemoteDisconnected):
+        return  # closed between two requests; a partial answer raises another error
+    finally:
+        connection.close()
+
+
+def test_sigterm_under_load_loses_no_accepted_request(runs):
+    sent, answered = ([[] for _ in range(CLIENTS)] for _ in range(2))
+    with (
+        Service(runs["gru"].folder, "--seconds", 300) as service,
+        ThreadPoolExecutor(CLIENTS) as clients,
+    ):
+        each = zip(sent, answered, strict=True)
+        done = [clients.submit(ask_until_closed, service, *own) for own in each]
+        until(lambda: all(len(own) > 20 for own in answered))
+        stopped = time.monotonic()
+        assert service.stop() == 0
+        for one in done:
+            one.result()
+    for times, answers in zip(sent, answered, strict=True):
+        assert set(answers) == {(200, 2)}
+        assert len(answers) >= sum(moment < stopped for moment in times)
+
+
+def test_answers_do_not_wait_for_acknowledgements():
+    """asyncio sets TCP_NODELAY on sockets of the protocol TCP only."""
+    with _listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_too_many_requests(runs):

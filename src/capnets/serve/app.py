@@ -14,9 +14,11 @@ from starlette.responses import JSONResponse, Response
 
 from capnets.errors import InputError
 from capnets.serve.gate import Gate
+from capnets.serve.json_route import JsonRoute, error_response
 from capnets.serve.limits import Limits, RequestError
 from capnets.serve.routes import VERSION, add_health, add_models, add_pages, add_streams
 from capnets.serve.service import Service
+from capnets.serve.shortcut import Shortcut
 
 __all__ = ["create_app"]
 
@@ -56,21 +58,18 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
+    app.router.route_class = JsonRoute
     _add_errors(app)
     add_health(app, service)
     add_models(app, service)
     add_streams(app, service)
     add_pages(app, page)
-    return Gate(app, limits=service.limits, metrics=service.metrics, token=token)
+    return Gate(Shortcut(app, service), limits=service.limits, metrics=service.metrics, token=token)
 
 
 def _add_errors(app: FastAPI) -> None:
     def refused(_: Request, error: Any) -> Response:
-        headers = {"Retry-After": "1"} if error.status == 429 else None
-        return JSONResponse({"error": error.sentence}, error.status, headers)
-
-    def wrong(_: Request, error: Any) -> Response:
-        return JSONResponse({"error": str(error)}, 422)
+        return error_response(error)
 
     def invalid(_: Request, error: Any) -> Response:
         first = error.errors()[0]
@@ -81,6 +80,6 @@ def _add_errors(app: FastAPI) -> None:
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
     app.add_exception_handler(RequestError, refused)
-    app.add_exception_handler(InputError, wrong)
+    app.add_exception_handler(InputError, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, other)

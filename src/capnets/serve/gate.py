@@ -8,12 +8,11 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from starlette.responses import JSONResponse
-
+from capnets.serve.json_route import error_response
 from capnets.serve.limits import Limits, RequestError
 from capnets.serve.metrics import Metrics
 
-__all__ = ["CLOSED", "Gate"]
+__all__ = ["CLOSED", "Gate", "Message", "Receive", "Send"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -81,7 +80,8 @@ class Gate:
         finally:
             self._active -= 1
             self._metrics.active.set(self._active)
-            route = getattr(scope.get("route"), "path", "other")
+            route = scope.get("route", "other")
+            route = getattr(route, "path", route)
             self._metrics.requests.labels(route, str(status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
 
@@ -91,9 +91,8 @@ class Gate:
                 self._check(dict(scope["headers"]), scope["path"])
             body = await self._read(dict(scope["headers"]), receive)
         except RequestError as refused:
-            how = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}
-            headers = {**how.get(refused.status, {}), "Connection": "close"}
-            answer = JSONResponse({"error": refused.sentence}, refused.status, headers)
+            answer = error_response(refused)
+            answer.headers["Connection"] = "close"
             await answer(scope, receive, send)
             return
         if body is None:  # the client is gone

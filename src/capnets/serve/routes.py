@@ -6,15 +6,15 @@ from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from capnets.export import Stream
 from capnets.serve.bodies import ExplainBody, PushBody, SelectBody
 from capnets.serve.documentation import documentation_page
 from capnets.serve.limits import RequestError
-from capnets.serve.network import Network
 from capnets.serve.service import Service
-from capnets.serve.tensors import Given, SetsBody, as_array, read_sets
+from capnets.serve.shortcut import INFER
+from capnets.serve.tensors import SetsBody, as_array
 
 __all__ = ["VERSION", "add_health", "add_models", "add_pages", "add_streams"]
 
@@ -50,9 +50,6 @@ def add_health(app: FastAPI, service: Service) -> None:
 def add_models(app: FastAPI, service: Service) -> None:
     """Add the routes that compute with a model."""
 
-    def read(network: Network, body: SetsBody) -> Given:
-        return read_sets(body, features=network.features, limits=service.limits)
-
     @app.get("/v2/models/{name}", tags=["models"])
     async def model_metadata(name: str) -> dict[str, Any]:
         """Return inputs, outputs and properties of a model."""
@@ -63,25 +60,24 @@ def add_models(app: FastAPI, service: Service) -> None:
         """Return whether a model is loaded."""
         return {"name": service.network(name).name, "ready": True}
 
-    @app.post("/v2/models/{name}/infer", tags=["models"])
-    async def infer(name: str, body: SetsBody) -> Response:
+    @app.post(INFER, tags=["models"])
+    async def infer(name: str, body: SetsBody) -> dict[str, Any]:
         """Predict sets and return what each instance adds, in the given order."""
-        network = service.network(name)
-        return JSONResponse(await service.in_time(network.infer(read(network, body), body.id)))
+        return await service.infer(name, body)
 
     @app.post("/v2/models/{name}/explain", tags=["models"])
-    async def explain(name: str, body: ExplainBody) -> Response:
+    async def explain(name: str, body: ExplainBody) -> dict[str, Any]:
         """Explain predictions: added values over orders, or Shapley values."""
         network = service.network(name)
-        given = read(network, body)
-        return JSONResponse(await service.on(service.explaining, network.explain, body, given))
+        given = service.read(network, body)
+        return await service.on(service.explaining, network.explain, body, given)
 
     @app.post("/v2/models/{name}/select", tags=["models"])
-    async def select(name: str, body: SelectBody) -> Response:
+    async def select(name: str, body: SelectBody) -> dict[str, Any]:
         """Select the k instances of each set that have the highest value together."""
         network = service.network(name)
-        given = read(network, body)
-        return JSONResponse(await service.on(service.explaining, network.select, body, given))
+        given = service.read(network, body)
+        return await service.on(service.explaining, network.select, body, given)
 
 
 def add_streams(app: FastAPI, service: Service) -> None:
@@ -108,10 +104,10 @@ def add_streams(app: FastAPI, service: Service) -> None:
         return {"id": stream_id, **about(stream)}
 
     @app.post("/v2/models/{name}/streams/{stream_id}", tags=["streams"])
-    async def push(name: str, stream_id: str, body: PushBody) -> Response:
+    async def push(name: str, stream_id: str, body: PushBody) -> dict[str, Any]:
         """Read instances and return what each adds to those before it."""
         stream = service.streams.get(name, stream_id)
-        return JSONResponse(await service.on(service.streaming, read_next, stream, body))
+        return await service.on(service.streaming, read_next, stream, body)
 
     @app.delete("/v2/models/{name}/streams/{stream_id}", tags=["streams"])
     async def close_stream(name: str, stream_id: str) -> dict[str, Any]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from capnets.serve.limits import Limits, RequestError
 from capnets.serve.metrics import Metrics
 from capnets.serve.network import Network, open_networks
 from capnets.serve.streams import OpenStreams
+from capnets.serve.tensors import Given, SetsBody, read_sets
 
 __all__ = ["Service"]
+
+Answer = TypeVar("Answer")
 
 
 class Service:
@@ -47,16 +50,28 @@ class Service:
             )
         return self.networks[name]
 
-    async def in_time(self, work: Any) -> Any:
+    def read(self, network: Network, body: SetsBody) -> Given:
+        """Return the sets of a request."""
+        return read_sets(body, features=network.features, limits=self.limits)
+
+    async def infer(self, name: str, body: SetsBody) -> dict[str, Any]:
+        """Return predictions and added values."""
+        network = self.network(name)
+        return await self.in_time(network.infer(self.read(network, body), body.id))
+
+    async def in_time(self, work: Awaitable[Answer]) -> Answer:
         """Wait for an answer as long as the limit allows."""
         try:
-            return await asyncio.wait_for(work, self.limits.seconds)
+            async with asyncio.timeout(self.limits.seconds):
+                return await work
         except TimeoutError:
             raise RequestError(
                 429, f"no answer within {self.limits.seconds:g} seconds; ask for less, or later"
             ) from None
 
-    async def on(self, pool: ThreadPoolExecutor, work: Callable[..., Any], *arguments: Any) -> Any:
+    async def on(
+        self, pool: ThreadPoolExecutor, work: Callable[..., Answer], *arguments: Any
+    ) -> Answer:
         """Compute in a thread of a pool."""
         loop = asyncio.get_running_loop()
         return await self.in_time(loop.run_in_executor(pool, work, *arguments))

@@ -177,7 +177,7 @@ def tensor(name: str, array: Array) -> dict[str, Any]:
         raise InputError(
             "numbers of the network become too large: scale large features down or remove them"
         )
-    data = array.ravel().tolist()
+    data = np.ascontiguousarray(array, dtype=np.float32).ravel()
     return {"name": name, "datatype": "FP32", "shape": list(array.shape), "data": data}
 
 
