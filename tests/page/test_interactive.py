@@ -266,7 +266,7 @@ def test_bars_start_at_the_baseline(aggregation, digits, runtime, page, tmp_path
     run.write_weights(model)
     run.finish({})
     screen = Screen(page, interactive_page([run]), tmp_path)
-    assert "starts at 12" in page.locator(".network").inner_text()
+    assert "baseline 12" in page.locator(".network").inner_text()
     screen.check([model])
     total = 12 + screen.values[:, 0].sum()
     assert total == pytest.approx(screen.predictions[0], abs=1e-4)

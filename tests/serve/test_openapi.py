@@ -8,6 +8,7 @@ BODIES = [
     "/v2/models/{name}/infer",
     "/v2/models/{name}/explain",
     "/v2/models/{name}/select",
+    "/v2/models/{name}/embed",
     "/v2/models/{name}/streams/{stream_id}",
 ]
 OTHERS = [

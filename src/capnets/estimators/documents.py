@@ -10,11 +10,12 @@ from capnets.errors import InputError
 from capnets.ingest import Columns, Schema
 from capnets.ingest.columns import ROW, missing_column
 from capnets.ingest.sources import Source, open_source
+from capnets.runs import Run
 from capnets.sets import Array
 from capnets.sets.ragged import owners_of
 from capnets.tasks.sentences import PARAMETERS, embed_sentences, split_sentences
 
-__all__ = ["Sentences", "opened"]
+__all__ = ["Sentences", "opened", "reads_sentences"]
 
 #: Rows that are embedded at once.
 ROWS = 2000
@@ -26,6 +27,18 @@ def opened(table: Any, columns: Columns | Schema) -> Source:
         columns = columns.columns
     source = open_source(table)
     return source if columns.text is None else Sentences(source, columns)
+
+
+def reads_sentences(run: Run) -> bool:
+    """Return whether the instances of a run are sentence vectors and nothing else."""
+    data = run.config.data
+    if (data.get("task") or {}).get("function") == "sentiment":
+        return True
+    if not data.get("schema"):
+        return False
+    schema = Schema.from_dict(data["schema"])
+    vectors = {f"{schema.columns.text}[{k}]" for k in range(int(PARAMETERS["features"]))}
+    return {feature.name for feature in schema.features} == vectors
 
 
 class Sentences(Source):

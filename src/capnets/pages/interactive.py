@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
+from capnets.estimators.documents import reads_sentences
 from capnets.explain.render.instances import Features, Images, Texts
 from capnets.explain.subject import target_of
 from capnets.pages.examples import Examples, examples_of
@@ -79,6 +80,7 @@ def interactive_page(
     )
     data = page_data(runs, examples, title=title)
     if service is not None:
+        data["sentences"] = reads_sentences(runs[0])
         for network, name in zip(data["networks"], service, strict=True):
             network |= {"service": name, "graphs": {}}
     return _assemble(data, runtime)
@@ -113,6 +115,7 @@ def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> di
         "tray": list(examples.tray),
         "networks": networks,
         "pixels": None if examples.pixels is None else asdict(examples.pixels),
+        "sentences": False,  # only a service can embed new ones
         "schema": None if examples.schema is None else examples.schema.to_dict(),
     }
 

@@ -16,7 +16,7 @@ from capnets.errors import InputError
 from capnets.serve.gate import Gate
 from capnets.serve.json_route import JsonRoute, error_response
 from capnets.serve.limits import Limits, RequestError
-from capnets.serve.routes import VERSION, add_health, add_models, add_pages, add_streams
+from capnets.serve.routes import VERSION, add_health, add_models, add_pages, add_streams, add_text
 from capnets.serve.service import Service
 from capnets.serve.shortcut import Shortcut
 
@@ -62,6 +62,7 @@ def create_app(
     _add_errors(app)
     add_health(app, service)
     add_models(app, service)
+    add_text(app, service)
     add_streams(app, service)
     add_pages(app, page)
     return Gate(Shortcut(app, service), limits=service.limits, metrics=service.metrics, token=token)

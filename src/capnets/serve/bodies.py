@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from capnets.serve.tensors import SetsBody
 
-__all__ = ["ExplainBody", "PushBody", "SelectBody"]
+__all__ = ["EmbedBody", "ExplainBody", "PushBody", "SelectBody"]
 
 
 class ExplainBody(SetsBody):
@@ -30,6 +30,14 @@ class SelectBody(SetsBody):
     k: int = Field(ge=1, lt=2**31, description="Instances to select per set.")
     method: Literal["greedy", "lazy", "single"] = "greedy"
     output: int | str | None = Field(default=None, description="The output, by index or name.")
+
+
+class EmbedBody(BaseModel):
+    """Text for a network that reads sentences."""
+
+    model_config = ConfigDict(extra="ignore")
+    text: str = Field(min_length=1, description="A document, or one sentence.")
+    split: bool = Field(default=True, description="Divide the text into sentences.")
 
 
 class PushBody(BaseModel):

@@ -26,6 +26,8 @@ class Limits(Record):
         Orders per explanation.
     work
         Instances that the network may read for one explanation or selection.
+    sentences
+        Sentences of a text that is to be embedded.
     streams
         Open streams of all networks. If all are in use, those idle for `idle` seconds are closed.
     idle
@@ -41,6 +43,7 @@ class Limits(Record):
     instances: int = 65_536
     orders: int = 256
     work: int = 4_000_000
+    sentences: int = 256
     streams: int = 1024
     idle: float = 3600.0
     waiting: int = 256

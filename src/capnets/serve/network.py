@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
+from capnets.estimators.documents import reads_sentences
 from capnets.explain import explain, select
 from capnets.export.engine import Engine
 from capnets.runs import Run
 from capnets.serve.batching import Batcher
-from capnets.serve.bodies import ExplainBody, SelectBody
+from capnets.serve.bodies import EmbedBody, ExplainBody, SelectBody
 from capnets.serve.limits import Limits, RequestError
 from capnets.serve.tensors import Given, tensor
 from capnets.sets import Array
 from capnets.sets.validation import other_sizes
+from capnets.tasks.sentences import encode_sentences, split_sentences
 
 __all__ = ["Network", "network_names", "open_networks"]
 
@@ -46,6 +48,7 @@ class Network:
         # Answers carry this warning: a log would repeat it for every request.
         self._sizes, self.engine.trained_sizes = self.engine.trained_sizes, None
         self.run = Run(folder) if (folder / "config.json").is_file() else None
+        self.reads_sentences = self.run is not None and reads_sentences(self.run)
         self.batcher = Batcher(self.engine, observe=lambda count: observe(name, count))
         self._limits = limits
         self.features = tuple(
@@ -72,6 +75,7 @@ class Network:
             "parameters": {
                 "additive": engine.additive,
                 "streams": engine.streams,
+                "sentences": self.reads_sentences,
                 "baseline": engine.baseline.tolist(),
                 "fingerprint": engine.fingerprint,
             },
@@ -133,6 +137,24 @@ class Network:
             "positions": found.positions,
             "gains": found.gains,
             "values": found.values.tolist(),
+        }
+
+    def embed(self, body: EmbedBody) -> dict[str, Any]:
+        """Return the sentences of a text, and their vectors as the network reads them."""
+        if not self.reads_sentences:
+            raise InputError("this network does not read sentences; send its features instead")
+        sentences = split_sentences(body.text) if body.split else [body.text.strip()]
+        if not any(sentences):
+            raise InputError("there is no sentence in the text")
+        if len(sentences) > self._limits.sentences:
+            raise RequestError(
+                413,
+                f"{len(sentences)} sentences are too many: the limit is {self._limits.sentences}",
+            )
+        return {
+            "model_name": self.name,
+            "sentences": sentences,
+            "vectors": encode_sentences(sentences),
         }
 
     def _whole_run(self, given: Given) -> Run:

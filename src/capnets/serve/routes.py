@@ -9,14 +9,14 @@ from fastapi import FastAPI
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from capnets.export import Stream
-from capnets.serve.bodies import ExplainBody, PushBody, SelectBody
+from capnets.serve.bodies import EmbedBody, ExplainBody, PushBody, SelectBody
 from capnets.serve.documentation import documentation_page
 from capnets.serve.limits import RequestError
 from capnets.serve.service import Service
 from capnets.serve.shortcut import INFER
 from capnets.serve.tensors import SetsBody, as_array
 
-__all__ = ["VERSION", "add_health", "add_models", "add_pages", "add_streams"]
+__all__ = ["VERSION", "add_health", "add_models", "add_pages", "add_streams", "add_text"]
 
 VERSION = version("capnets")
 
@@ -78,6 +78,15 @@ def add_models(app: FastAPI, service: Service) -> None:
         network = service.network(name)
         given = service.read(network, body)
         return await service.on(service.explaining, network.select, body, given)
+
+
+def add_text(app: FastAPI, service: Service) -> None:
+    """Add the route that turns text into instances."""
+
+    @app.post("/v2/models/{name}/embed", tags=["models"])
+    async def embed(name: str, body: EmbedBody) -> dict[str, Any]:
+        """Divide a text into sentences and return them as instances of the network."""
+        return await service.on(service.embedding, service.network(name).embed, body)
 
 
 def add_streams(app: FastAPI, service: Service) -> None:

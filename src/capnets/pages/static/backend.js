@@ -4,7 +4,7 @@
 //   step(instance, state)  -> {value, state}         one instance per set in
 //
 // WasmBackend runs the ONNX graphs of the page. ServiceBackend asks the service that sent the page; it
-// offers the first call only, which is all that the page needs.
+// offers the first call only, which is all that the page needs, and turns text into instances.
 
 /** Return the bytes of a base64 text. */
 export function bytes(text) {
@@ -81,7 +81,7 @@ export class WasmBackend {
 
 export class ServiceBackend {
   constructor(name, shape) {
-    this.address = `/v2/models/${encodeURIComponent(name)}/infer`;
+    this.address = `/v2/models/${encodeURIComponent(name)}`;
     this.shape = shape;
   }
 
@@ -90,14 +90,25 @@ export class ServiceBackend {
       ["instances", "FP32", [sets, size, ...this.shape], Array.from(instances)],
       ["mask", "BOOL", [sets, size], Array.from(mask, Boolean)],
     ].map(([name, datatype, shape, data]) => ({ name, datatype, shape, data }));
-    const answer = await fetch(this.address, {
+    const found = await this.post("infer", { inputs });
+    const [prediction, values] = found.outputs.map(({ data }) => Float32Array.from(data));
+    return { prediction, values };
+  }
+
+  /** Return the sentences of a text with their features: [{label, values}]. */
+  async embed(text, split) {
+    const { sentences, vectors } = await this.post("embed", { text, split });
+    return sentences.map((label, i) => ({ label, values: Float32Array.from(vectors[i]) }));
+  }
+
+  async post(verb, body) {
+    const answer = await fetch(`${this.address}/${verb}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ inputs }),
+      body: JSON.stringify(body),
     });
     const found = await answer.json();
     if (!answer.ok) throw new Error(found.error);
-    const [prediction, values] = found.outputs.map(({ data }) => Float32Array.from(data));
-    return { prediction, values };
+    return found;
   }
 }

@@ -39,6 +39,7 @@ class Page {
     by("output-tool").hidden = outputs.length < 2;
     by("paste").hidden = data.schema === null;
     by("draw").hidden = data.pixels === null;
+    by("text").hidden = !data.sentences;
     this.canvas = makeDrawable(by("canvas"));
     by("k").value = Math.min(3, session.items.length);
     document.documentElement.style.setProperty("--networks", data.networks.length);
@@ -61,6 +62,9 @@ class Page {
     change("keep", "click", () => this.do(() => session.keep(this.picked)));
     change("download", "click", () => this.download());
     change("add-rows", "click", () => this.paste());
+    change("file", "change", (e) => this.read(e.target.files[0]));
+    change("show-text", "click", () => this.showText());
+    this.listenToDrops(by("paste"));
     change("add-drawing", "click", () => this.addDrawing());
     change("clear", "click", () => this.canvas.clear());
     by("tray").addEventListener("click", (e) => {
@@ -72,6 +76,7 @@ class Page {
       if (!button) return;
       const key = Number(button.closest("[data-key]").dataset.key);
       if (button.dataset.action === "pin") this.do(() => session.pin(key), "", true);
+      else if (button.dataset.action === "edit") this.edit(key, button.closest("[data-key]"));
       else this.do(() => session.remove(key), "Removed.");
     });
     by("items").addEventListener("keydown", (e) => {
@@ -86,6 +91,21 @@ class Page {
         if (session.move(key, place)) this.do(() => {}, "", true);
       },
       done: () => this.announce("Moved."),
+    });
+  }
+
+  listenToDrops(area) {
+    const over = (event) => {
+      event.preventDefault();
+      area.classList.toggle("over", event.type === "dragover");
+    };
+    area.addEventListener("dragover", over);
+    area.addEventListener("dragleave", over);
+    area.addEventListener("drop", (event) => {
+      over(event);
+      const [file] = event.dataTransfer.files;
+      if (file) this.read(file);
+      else by("rows").value = event.dataTransfer.getData("text/plain");
     });
   }
 
@@ -155,9 +175,9 @@ class Page {
       const encoded = rows.map((row) => Float32Array.from(encode(row, data.schema)));
       encoded.forEach((values, n) => {
         const shown = data.schema.features.slice(0, 4).map((f) => `${f.name} ${rows[n][f.name]}`);
-        data.display.push({ label: `pasted row ${n + 1}`, features: shown });
-        data.values.push(values);
-        this.session.add(data.values.length - 1);
+        this.session.add(
+          this.session.newRow({ label: `pasted row ${n + 1}`, features: shown }, values),
+        );
       });
       this.do(() => {}, `${rows.length} rows added.`);
     } catch (error) {
@@ -165,14 +185,58 @@ class Page {
     }
   }
 
+  /** Add the rows of a file. */
+  async read(file) {
+    by("paste").open = true;
+    by("rows").value = await file.text();
+    this.paste();
+  }
+
+  /** Return new rows for the sentences of a text, which the service embeds. */
+  async embed(text, split) {
+    by("text-error").textContent = "";
+    try {
+      const found = await this.session.backends[0].embed(text, split);
+      return found.map(({ label, values }) => this.session.newRow({ label }, values));
+    } catch (error) {
+      by("text").open = true;
+      by("text-error").textContent = error.message;
+      return [];
+    }
+  }
+
+  async showText() {
+    const rows = await this.embed(by("document").value, true);
+    if (rows.length) this.do(() => this.session.show(rows), `${rows.length} sentences.`);
+  }
+
+  /** Let people rewrite a sentence; Enter takes it, Escape leaves it as it was. */
+  edit(key, item) {
+    const face = item.querySelector(".face");
+    const { row } = this.session.items.find((one) => one.key === key);
+    const field = element("textarea", { class: "edit", rows: 2, "aria-label": "Sentence" });
+    field.value = this.session.data.display[row].label;
+    const leave = () => field.isConnected && field.replaceWith(face);
+    field.addEventListener("blur", leave);
+    field.addEventListener("keydown", async (event) => {
+      if (event.key === "Escape") leave();
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      const [changed] = await this.embed(field.value, false);
+      if (changed !== undefined) this.do(() => this.session.replace(key, changed), "Changed.");
+    });
+    face.replaceWith(field);
+    field.focus();
+  }
+
   addDrawing() {
     const { data } = this.session;
     const { height, width } = data.pixels;
     const pixels = this.canvas.read(height, width);
     if (!pixels) return;
-    data.display.push({ label: "new", image: pictureOf(pixels, height, width), pixels });
-    data.values.push(featuresOf(pixels, data.pixels));
-    this.do(() => this.session.add(data.values.length - 1), "Added.");
+    const display = { label: "new", image: pictureOf(pixels, height, width), pixels };
+    const row = this.session.newRow(display, featuresOf(pixels, data.pixels));
+    this.do(() => this.session.add(row), "Added.");
     this.canvas.clear();
   }
 

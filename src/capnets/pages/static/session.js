@@ -18,7 +18,26 @@ export class Session {
   /** Show an example set. */
   open(number) {
     this.number = number;
-    this.items = this.data.sets[number].rows.map((row) => this.item(row));
+    this.show(this.data.sets[number].rows);
+  }
+
+  /** Show other rows in place of the set. */
+  show(rows) {
+    this.items = rows.map((row) => this.item(row));
+  }
+
+  /** Put a row in the place of an instance. */
+  replace(key, row) {
+    this.items = this.items.map((item) =>
+      item.key === key ? { ...this.item(row), pinned: item.pinned } : item,
+    );
+  }
+
+  /** Make a row of the page's table: how it is displayed, and its features. */
+  newRow(display, values) {
+    this.data.display.push(display);
+    this.data.values.push(values);
+    return this.data.values.length - 1;
   }
 
   item(row) {

@@ -89,7 +89,7 @@ function deviationText(network) {
 
 function baselineText(about, network) {
   const kind = about.additive ? "" : "differences of prefixes";
-  const from = network.baseline ? `starts at ${number(network.baseline)}` : "";
+  const from = about.additive ? `baseline ${number(network.baseline)}` : "";
   return [from, kind].filter(Boolean).join(", ");
 }
 
@@ -148,12 +148,19 @@ function newRow(session, item) {
     element(
       "span",
       { class: "actions" },
+      ...(session.data.sentences ? [editButton(display)] : []),
       element("button", { type: "button", "data-action": "pin" }),
       element("button", { type: "button", "data-action": "remove", text: "✕" }),
     ),
   );
   row.querySelector("[data-action=remove]").setAttribute("aria-label", `Remove ${display.label}`);
   return row;
+}
+
+function editButton({ label }) {
+  const button = element("button", { type: "button", "data-action": "edit", text: "✎" });
+  button.setAttribute("aria-label", `Edit ${label}`);
+  return button;
 }
 
 function updateRow(row, session, item, place, found, range, largest, picked) {
