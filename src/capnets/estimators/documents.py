@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from capnets.errors import InputError
+from capnets.errors import InputError, unknown
 from capnets.ingest import Columns, Schema
 from capnets.ingest.columns import ROW, missing_column
 from capnets.ingest.sources import Source, open_source
@@ -15,7 +15,7 @@ from capnets.sets import Array
 from capnets.sets.ragged import owners_of
 from capnets.tasks.sentences import PARAMETERS, embed_sentences, split_sentences
 
-__all__ = ["Sentences", "opened", "reads_sentences"]
+__all__ = ["Sentences", "column_texts", "opened", "reads_sentences"]
 
 #: Rows that are embedded at once.
 ROWS = 2000
@@ -27,6 +27,16 @@ def opened(table: Any, columns: Columns | Schema) -> Source:
         columns = columns.columns
     source = open_source(table)
     return source if columns.text is None else Sentences(source, columns)
+
+
+def column_texts(source: Source, column: str, rows: Array) -> tuple[str, ...]:
+    """Return the texts of a column in some rows of a table."""
+    if column not in source.names:
+        raise unknown("column", column, source.names)
+    texts: list[Any] = []
+    for batch in source.with_text([column]).batches([column]):
+        texts += batch.column(0).to_pylist()
+    return tuple("" if texts[r] is None else str(texts[r]) for r in rows)
 
 
 def reads_sentences(run: Run) -> bool:

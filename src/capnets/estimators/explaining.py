@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capnets.errors import InputError
+from capnets.estimators.documents import column_texts, opened
+from capnets.estimators.inputs import is_table, known_table
 from capnets.explain import Explanation, explain
+from capnets.explain.render.instances import Texts
 from capnets.explain.subject import output_index
+from capnets.ingest import Schema
 from capnets.learn.averaging import mean_prediction
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
@@ -41,11 +45,22 @@ def explain_estimator(
     found = explain(
         estimator.model_, unlabelled, method=method, orders=chosen, seed=seed, output=index or 0
     )
+    if is_table(X) and estimator.schema_ is not None:
+        found = _with_sentences(found, X, estimator.schema_, sets)
     if estimator.target_.kind == "survival":
         return replace(found, unit="log-hazard")
     if not estimator.classifies:
         return replace(found, output=names[index or 0] if len(names) > 1 else "")
     return _with_classes(estimator, found, sets, index or 0)
+
+
+def _with_sentences(found: Explanation, X: Any, schema: Schema, sets: Sets) -> Explanation:
+    """Display documents as sentences in place of their vectors."""
+    text = schema.columns.text
+    if text is None:
+        return found
+    shown = column_texts(opened(known_table(X), schema), text, sets.index)
+    return replace(found, instances=Texts(shown))
 
 
 def _of_classes(estimator: Any, output: int | str | None) -> int | str | None:

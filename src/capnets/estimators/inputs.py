@@ -15,7 +15,7 @@ from capnets.ingest import Columns, Schema, SetData, read_npz, read_table
 from capnets.ingest.sources import arrow_table
 from capnets.sets import Sets
 
-__all__ = ["read"]
+__all__ = ["is_table", "known_table", "read"]
 
 
 def read(
@@ -32,12 +32,12 @@ def read(
     With a folder the instances of a table are stored there and memory-mapped. `learning` as in
     `Sets.from_arrays`; a schema learns offsets instead.
     """
-    X = _known_table(X)
+    X = known_table(X)
     if isinstance(X, Sets):
         data = SetData(X)
     elif isinstance(X, str | Path) and Path(X).suffix == ".npz":
         data = read_npz(X, labels=labels, learning=learning)
-    elif _is_table(X):
+    elif is_table(X):
         columns = _columns_of(columns)
         target = columns.columns.target if isinstance(columns, Schema) else columns.target
         data = read_table(
@@ -70,7 +70,7 @@ def _columns_of(columns: Columns | Schema | str | None) -> Columns | Schema:
     return Columns(set=columns) if isinstance(columns, str) else columns
 
 
-def _known_table(X: Any) -> Any:
+def known_table(X: Any) -> Any:
     """Return X, if it is a table, in a form that `read_table` knows."""
     if isinstance(X, str | Path) and not Path(X).exists():
         raise InputError(f"{X}: there is no such file")
@@ -86,7 +86,8 @@ def _known_table(X: Any) -> Any:
     return X
 
 
-def _is_table(X: Any) -> bool:
+def is_table(X: Any) -> bool:
+    """Return whether X is a table: a file, a frame or an Arrow stream."""
     return isinstance(X, str | Path) or hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__")
 
 

@@ -210,9 +210,10 @@ def _compact(sets: Sets) -> Sets:
 
 
 def _tray(sets: Sets) -> tuple[int, ...]:
-    """Return rows spread over all sets."""
-    rows = np.linspace(0, len(sets.index) - 1, min(TRAY, len(sets.index)))
-    return tuple(int(row) for row in np.unique(rows.round()))
+    """Return rows spread over all sets, none of them twice."""
+    _, first = np.unique(sets.instances.reshape(len(sets.instances), -1), axis=0, return_index=True)
+    chosen = np.linspace(0, len(first) - 1, min(TRAY, len(first))).round().astype(np.int64)
+    return tuple(int(row) for row in np.unique(np.sort(first)[chosen]))
 
 
 def _instructive(task: Any, sets: Sets) -> Sequence[int]:

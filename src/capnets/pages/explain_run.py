@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from capnets.errors import InputError, unknown
-from capnets.estimators.documents import opened
+from capnets.estimators.documents import column_texts, opened
 from capnets.estimators.runs import load_estimator
 from capnets.explain import Explanation, explain
 from capnets.explain.methods import METHODS
 from capnets.explain.render.instances import Features, Images, Instances, Texts, instances_of
 from capnets.ingest import Schema
-from capnets.ingest.sources import Source, open_source
+from capnets.ingest.sources import open_source
 from capnets.learn.tasks import task_of
 from capnets.runs import Run
-from capnets.sets import Array, Sets
+from capnets.sets import Sets
 from capnets.tasks import TaskSets
 from capnets.tasks.files import Progress
 from capnets.tasks.functions import ClosedForms
@@ -174,18 +173,8 @@ def displayed(sets: Sets, file: str, column: str | None, schema: Schema | None) 
         rows = tuple(str(row) for row in sets.index)
         return replace(plain, names=rows) if isinstance(plain, Features) else plain
     source = open_source(file) if schema is None else opened(file, schema)
-    shown = _column(source, column, sets.index)
+    shown = column_texts(source, column, sets.index)
     long = np.mean([len(words) for words in shown]) > SENTENCE_LENGTH
     if long or column == text or not isinstance(plain, Features):
         return Texts(shown)
     return replace(plain, names=shown)
-
-
-def _column(source: Source, column: str, rows: Array) -> tuple[str, ...]:
-    """Return the texts of a column in some rows of a table."""
-    if column not in source.names:
-        raise unknown("column", column, source.names)
-    texts: list[Any] = []
-    for batch in source.with_text([column]).batches([column]):
-        texts += batch.column(0).to_pylist()
-    return tuple("" if texts[r] is None else str(texts[r]) for r in rows)
