@@ -14,12 +14,10 @@ from torch import Tensor
 from capnets import metrics
 from capnets.errors import InputError
 from capnets.models.base import SetModel
+from capnets.models.parts import in_parts
 from capnets.sets import Array, Sets
-from capnets.sets.batch import Batch, Batches
+from capnets.sets.batch import Batch, Batches, instances_per_batch
 from capnets.sets.ragged import scatter_padded
-
-#: Numbers in a batch, padding included; a set of more is a batch of its own.
-NUMBERS = 2**25
 
 __all__ = ["added_values", "evaluate", "order_sensitivity", "predict"]
 
@@ -29,7 +27,7 @@ def predict(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
     """Return one prediction per set, or a row per set for a network with several outputs."""
     out = np.empty((len(sets), model.outputs), dtype=np.float32)
     for batch in _read(model, sets, batch_size):
-        out[batch.set_index] = _array(model(batch.x, batch.mask))
+        out[batch.set_index] = _array(in_parts(model, batch.x)(batch.x, batch.mask))
     return out[:, 0] if model.outputs == 1 else out
 
 
@@ -38,7 +36,7 @@ def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Arra
     """Return the added value of every instance, in the order of `sets.index`."""
     out = np.empty((len(sets.index), model.outputs), dtype=np.float32)
     for batch in _read(model, sets, batch_size):
-        values = model.added_values(batch.x, batch.mask)
+        values = in_parts(model, batch.x).added_values(batch.x, batch.mask)
         scatter_padded(out, _array(values), sets.offsets, batch.set_index)
     return out[:, 0] if model.outputs == 1 else out
 
@@ -100,7 +98,7 @@ def _read(model: SetModel, sets: Sets, size: int) -> Iterator[Batch]:
     if size < 1:
         raise InputError(f"batch_size must be at least 1, not {size}")
     model.eval()
-    most = max(1, NUMBERS // max(1, math.prod(sets.feature_shape)))
+    most = instances_per_batch(sets)
     for batch in Batches(sets).epoch(size=size, instances=most, bucket=True):
         if not math.isfinite(batch.x.sum()):  # a sum is a quick first check
             sets.check_finite()

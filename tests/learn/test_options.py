@@ -5,7 +5,9 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.learn import Options
+from capnets.learn import Options, Problem, make_plan
+from capnets.models import ModelSpec
+from capnets.sets import Sets
 
 X = [np.random.default_rng(k).normal(size=(k % 3 + 1, 2)) for k in range(12)]
 
@@ -46,3 +48,32 @@ def test_refused(asked, message):
 def test_estimators_say_it_too(kind, asked):
     with pytest.raises(InputError):
         kind(**asked).fit(X, [0, 1] * 6)
+
+
+class TestLargeSets:
+    """Defaults follow the width of the features and the size of the sets."""
+
+    @staticmethod
+    def plan(features, size, sets=40, **asked):
+        x = np.zeros((1, features), dtype=np.float16)
+        offsets = np.arange(sets + 1) * size
+        y = np.arange(sets, dtype=np.float32)
+        shared = Sets(x, np.zeros(sets * size, dtype=np.int64), offsets, y)
+        return make_plan(Problem(shared), Options(**asked))
+
+    @pytest.mark.parametrize(("features", "width"), [(64, None), (384, 64), (1024, 128)])
+    def test_width_of_the_encoder(self, features, width):
+        assert self.plan(features, 5).model.width == width
+
+    def test_attention_scores_follow_the_encoder(self):
+        """With 1,024 features, a square matrix of scores would be the most expensive part."""
+        model = self.plan(1024, 5, model="attention", hidden=16, members=1).model.build(0)
+        assert max(p.numel() for p in model.scores.parameters()) == 16 * 16
+        paper = ModelSpec("attention", in_features=1024).build(0)
+        assert paper.scores[0].weight.shape == (1024, 1024)
+
+    def test_instances_per_step(self):
+        assert self.plan(3, 5).recipe.batch_instances is None
+        assert self.plan(1024, 20_000).recipe.batch_instances == 2**16
+        sampled = {"sample_instances": 1000}
+        assert self.plan(1024, 20_000, recipe=sampled).recipe.batch_instances is None

@@ -141,6 +141,20 @@ RecipeName = Annotated[
 ]
 Epochs = Annotated[int | None, _option("--epochs", panel=TRAINING, help="Epochs of each network.")]
 BatchSize = Annotated[int | None, _option("--batch-size", panel=TRAINING, help="Sets per step.")]
+BatchInstances = Annotated[
+    int | None,
+    _option(
+        "--batch-instances", panel=TRAINING, min=1, help="Largest number of instances per step.",
+        show_default="by the number of features, where sets are large",
+    ),
+]  # fmt: skip
+SampleInstances = Annotated[
+    int | None,
+    _option(
+        "--sample-instances", panel=TRAINING, min=1,
+        help="Random instances of a set that an epoch reads.", show_default="all",
+    ),
+]  # fmt: skip
 LearningRate = Annotated[
     float | None, _option("--learning-rate", panel=TRAINING, help="Highest learning rate.")
 ]
@@ -262,20 +276,15 @@ def priors_of(
 def recipe_of(
     name: str | None,
     *,
-    batch_size: int | None,
-    learning_rate: float | None,
-    patience: int | None,
     fixed_order: bool,
+    **settings: Any,
 ) -> Any:
     """Return a recipe, or changes to the default recipe, as `Options` takes them."""
     from dataclasses import replace
 
     from capnets.training.recipe import recipe
 
-    changes: dict[str, Any] = {
-        "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience,
-        "reshuffle": False if fixed_order else None,
-    }  # fmt: skip
+    changes: dict[str, Any] = {**settings, "reshuffle": False if fixed_order else None}
     changes = {key: value for key, value in changes.items() if value is not None}
     return replace(recipe(name), **changes) if name is not None else changes or None
 

@@ -45,6 +45,8 @@ def train(
     recipe: o.RecipeName = None,
     n_epochs: o.Epochs = None,
     batch_size: o.BatchSize = None,
+    batch_instances: o.BatchInstances = None,
+    sample_instances: o.SampleInstances = None,
     learning_rate: o.LearningRate = None,
     patience: o.Patience = None,
     fixed_order: o.FixedOrder = False,
@@ -80,7 +82,8 @@ def train(
         sort=o.sort_of(sort), orders=1 if fixed_order else None,
         priors=o.priors_of(upper_bound, prior_weight, consistent),
         recipe=o.recipe_of(
-            recipe, batch_size=batch_size, learning_rate=learning_rate, patience=patience,
+            recipe, batch_size=batch_size, batch_instances=batch_instances,
+            sample_instances=sample_instances, learning_rate=learning_rate, patience=patience,
             fixed_order=fixed_order,
         ),
         epochs=n_epochs, early_stopping="auto" if patience is None else True, seed=seed,

@@ -7,7 +7,7 @@ cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from capnets.errors import InputError
 from capnets.models.base import SetModel
+from capnets.models.parts import in_parts
 from capnets.sets import Array, Sets, offsets_of
 from capnets.sets.batch import Batch, Batches
 from capnets.sets.ragged import cut_by_size, scatter_padded
@@ -73,7 +74,7 @@ class SetValue:
         """Return the predictions for sequences of instance rows; the baseline for empty ones."""
         out = np.full(len(offsets) - 1, self.baseline)
         for batch in self._batches(index, offsets):
-            predictions = self.model(batch.x, batch.mask)
+            predictions = in_parts(self.model, batch.x)(batch.x, batch.mask)
             out[batch.set_index] = predictions[:, self.output].cpu().numpy()
             self.passes += len(batch.set_index)
         return out
@@ -104,11 +105,11 @@ class SetValue:
 
     def added_values(self, index: Array, offsets: Array) -> Array:
         """Return what each row of the sequences adds to the rows before it."""
-        return self._per_row(self.model.added_values, index, offsets)
+        return self._per_row("added_values", index, offsets)
 
     def shapley_values(self, index: Array, offsets: Array) -> Array:
         """Return the Shapley value of each row, for a network that has them in closed form."""
-        return self._per_row(self.model.shapley, index, offsets)  # type: ignore[arg-type]
+        return self._per_row("shapley", index, offsets)
 
     def interactions(self, set_index: Array) -> Array:
         """Return sets x size x size interactions, for a network that has them in closed form.
@@ -123,9 +124,10 @@ class SetValue:
         found: Array = pairs[..., self.output].cpu().numpy()
         return found
 
-    def _per_row(self, compute: Callable[..., Tensor], index: Array, offsets: Array) -> Array:
+    def _per_row(self, method: str, index: Array, offsets: Array) -> Array:
         out = np.empty(len(index))
         for batch in self._batches(index, offsets, prefixes=self._rereads):
+            compute = getattr(in_parts(self.model, batch.x), method)
             values = compute(batch.x, batch.mask)[..., self.output].cpu().numpy()
             scatter_padded(out, values, offsets, batch.set_index)
             sizes = np.diff(offsets)[batch.set_index]

@@ -8,9 +8,12 @@ the preset for their number (`capnets.training.presets`).
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from capnets.errors import InputError, unknown
 from capnets.learn.options import Options
@@ -18,7 +21,9 @@ from capnets.learn.problem import INSTANCES, Problem
 from capnets.models import ModelSpec
 from capnets.models.capacity import ACTIVATIONS
 from capnets.models.sorted import BY_WORTH
+from capnets.nn.encoders import width_for
 from capnets.runs import RunConfig
+from capnets.sets import Sets
 from capnets.sets.fingerprint import fingerprint
 from capnets.training.presets import SOME_SETS, Preset, preset_for
 from capnets.training.priors import Consistent, Prior, prior_from_dict
@@ -30,6 +35,9 @@ __all__ = ["DEFAULT_MODEL", "EXACT", "EXACT_MODEL", "Plan", "make_plan"]
 #: Default networks: for labels that are computed exactly, where its values are right within .05
 #: even if all sets have one size (C-GRU's are off by 1.6 to 2.8 there), and for all others.
 EXACT_MODEL, DEFAULT_MODEL = "c-deepset", "c-gru"
+
+#: Numbers (instances times features) above which the instances of a step are limited.
+LARGE_STEP = 2**26
 
 #: Preset for labels that are computed from the instances.
 EXACT = Preset("muon", hidden=32, layers=3, dropout=0.0, members=1, orders=1)
@@ -187,6 +195,7 @@ def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
         outputs=problem.target.outputs,
         inputs=inputs,
         order=_sorting(problem, options.sort),
+        width=width_for(problem.train.in_features) if problem.instances == "rows" else None,
         **chosen | {name: value for name, value in asked.items() if value is not None},
     )
 
@@ -219,8 +228,20 @@ def _recipe(problem: Problem, options: Options, preset: Preset) -> Recipe:
         found = find_recipe(chosen) if isinstance(chosen, str) else chosen
     if options.epochs is not None:
         found = replace(found, epochs=options.epochs)
+    if found.batch_instances is None and problem.instances == "rows":
+        found = replace(found, batch_instances=_batch_instances(problem.train, found))
     # An order column also determines the order during training.
     return replace(found, reshuffle=False) if problem.order else found
+
+
+def _batch_instances(sets: Sets, recipe: Recipe) -> int | None:
+    """Return a limit on the instances per step where a step would need much memory."""
+    width = math.prod(sets.feature_shape)
+    sizes = sets.sizes
+    if recipe.sample_instances is not None:
+        sizes = np.minimum(sizes, recipe.sample_instances)
+    large = recipe.batch_size * float(sizes.mean()) * width > LARGE_STEP
+    return max(1, LARGE_STEP // width) if large else None
 
 
 def _orders(problem: Problem, options: Options, preset: Preset) -> int:

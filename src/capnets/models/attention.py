@@ -5,6 +5,9 @@ r"""Attention pooling, as the paper writes its Attention network.
     a_i = \frac{\exp h(x_i)}{\sum_j \exp h(x_j)}, \qquad
     h(x) = B \tanh(A x + a) + b, \qquad Y = \delta(Z)
 
+With many features, scores are computed from :math:`\varepsilon(x)` instead of :math:`x`: a square
+matrix over 1,024 features would cost more than everything else together.
+
 The paper counts 17,794 parameters at 64 features and 32 hidden dimensions. No sizes of :math:`A`
 and :math:`B` that fit its formula give that number; as many hidden units as features, used here,
 give 17,826 (0.18 % more).
@@ -32,32 +35,52 @@ LOWEST = -600.0
 
 
 class AttentionNetwork(PrefixModel):
-    """Decode a weighted mean of the encoded instances; the order does not matter."""
+    """Decode a weighted mean of the encoded instances; the order does not matter.
+
+    Parameters
+    ----------
+    encoder, scores, decoder
+        The networks ε, h and δ.
+    encoded
+        Whether scores are computed from encoded instances.
+    """
 
     ordered = False
     idle = ("scores.2.bias",)  # b: a softmax ignores a constant that is added to all scores
 
-    def __init__(self, *, encoder: nn.Module, scores: nn.Module, decoder: nn.Sequential) -> None:
+    def __init__(
+        self,
+        *,
+        encoder: nn.Module,
+        scores: nn.Module,
+        decoder: nn.Sequential,
+        encoded: bool = False,
+    ) -> None:
         super().__init__(
             in_features=features_read(encoder), outputs=final_layer(decoder).out_features
         )
         self.encoder = encoder
         self.scores = scores
         self.decoder = decoder
+        self.encodes = encoded
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        pooled = (self.weights(x, mask)[..., None] * self.encoder(x)).sum(1)
+        h = self.encoder(x)
+        weights = masked.softmax(self.scores(h if self.encodes else x).squeeze(-1), mask)
+        pooled = (weights[..., None] * h).sum(1)
         prediction: Prediction = self.decoder(pooled)
         return prediction
 
     def predict_prefixes(self, x: Instances) -> AddedValues:
-        means = running_mean(self.encoder(x), self.scores(x))
+        h = self.encoder(x)
+        means = running_mean(h, self.scores(h if self.encodes else x))
         predictions: AddedValues = self.decoder(means)
         return predictions
 
     def weights(self, x: Instances, mask: Mask) -> Float[Tensor, "sets size"]:
         """Return the weight of each instance in the mean; 0 behind the end of a set."""
-        return masked.softmax(self.scores(x).squeeze(-1), mask)
+        read = self.encoder(x) if self.encodes else x
+        return masked.softmax(self.scores(read).squeeze(-1), mask)
 
 
 def running_mean(
@@ -74,10 +97,12 @@ def running_mean(
 
 
 def _make(spec: ModelSpec) -> AttentionNetwork:
-    scores = nn.Sequential(
-        nn.Linear(spec.in_features, spec.in_features), nn.Tanh(), nn.Linear(spec.in_features, 1)
+    encoded = spec.width is not None
+    width = spec.hidden if encoded else spec.in_features
+    scores = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1))
+    return AttentionNetwork(
+        encoder=encoder(spec), scores=scores, decoder=decoder(spec), encoded=encoded
     )
-    return AttentionNetwork(encoder=encoder(spec), scores=scores, decoder=decoder(spec))
 
 
 ENTRY = Entry("Attention", "weighted mean of encoded instances, decoded", _make)

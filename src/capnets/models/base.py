@@ -87,6 +87,8 @@ class SetModel(nn.Module, ABC):
     idle
         Name patterns of parameters that cannot change the prediction, such as a bias in front of a
         softmax. They exist because the published network has and counts them.
+    encodes
+        Whether instances behind `inputs` are read by the module `encoder` alone, one by one.
     delegates
         Whether other networks inside read the instances, each through its own `inputs`.
     last
@@ -105,6 +107,7 @@ class SetModel(nn.Module, ABC):
     closed_form: bool = False
     probability: bool = False
     idle: tuple[str, ...] = ()
+    encodes: bool = False
     delegates: bool = False
     last: str = "decoder"
     unit: Tensor

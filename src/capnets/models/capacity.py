@@ -83,6 +83,8 @@ class CapacityNetwork(SteppingModel):
     True
     """
 
+    encodes = True
+
     def __init__(
         self,
         *,

@@ -48,8 +48,9 @@ class Entry:
 
 
 def encoder(spec: ModelSpec) -> nn.Sequential:
-    """Build the paper's encoder."""
-    return encoders.encoder(spec.in_features, spec.hidden, layers=spec.layers)
+    """Build the paper's encoder, 64 wide inside unless the settings name another width."""
+    width = spec.width or encoders.WIDTH
+    return encoders.encoder(spec.in_features, spec.hidden, layers=spec.layers, width=width)
 
 
 def decoder(spec: ModelSpec, *, in_features: int | None = None, heads: int = 1) -> nn.Sequential:

@@ -51,7 +51,7 @@ class LearnedOrder(ReorderedNetwork):
         """Return the share of instance i at position j. Padding stays where it is."""
         size, n = x.shape[1], masked.sizes(x, mask)
         scores = self.scores(x).squeeze(-1)
-        scores = masked.blank(scores - masked.total(scores, mask)[:, None] / n, mask)
+        scores = masked.blank(scores - masked.blank(scores, mask).sum(1, keepdim=True) / n, mask)
         variance = scores.square().sum(1, keepdim=True) / n
         spread = ((n.square() - 1) / 12).sqrt() * (variance + TINY).rsqrt()
         positions = torch.arange(size, device=x.device) - (n - 1) / 2

@@ -41,7 +41,7 @@ class MemoryNetwork(PooledOnceModel):
         for query, key, content in zip(self.queries, self.keys, self.contents, strict=True):
             scores = query(h) @ key(h).transpose(1, 2) / self.hidden**0.5
             h = torch.relu(h + masked.softmax(scores, seen) @ content(h))
-        return masked.total(h, mask) / masked.sizes(h, mask)
+        return masked.mean(h, mask)
 
 
 ENTRY = pooled("Memory", "instances query a memory of the set; mean, decoded", MemoryNetwork)

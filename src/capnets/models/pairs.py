@@ -73,6 +73,7 @@ class PairsNetwork(SteppingModel):
     True
     """
 
+    encodes = True
     ordered = False
     closed_form = True
     scale: Tensor

@@ -41,6 +41,7 @@ class PooledModel(PrefixModel):
         Pooled features per encoded feature.
     """
 
+    encodes = True
     ordered = False
     width: int = 1
 

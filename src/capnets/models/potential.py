@@ -60,6 +60,7 @@ class PotentialNetwork(SteppingModel):
     (True, True)
     """
 
+    encodes = True
     ordered = False
 
     def __init__(
@@ -89,7 +90,7 @@ class PotentialNetwork(SteppingModel):
     def predict(self, x: Instances, mask: Mask) -> Prediction:
         total = masked.total(self.encoder(x).relu(), mask)
         worth = self.decoder(total) - self.decoder(torch.zeros_like(total[:1]))
-        size = masked.sizes(x, mask)
+        size = masked.total(x.new_ones(*x.shape[:2], 1), mask)
         # Both potentials may be rounded differently; the empty set is worth exactly 0.
         prediction: Prediction = worth * (size > 0) + size * self.each_adds
         return prediction

@@ -21,6 +21,8 @@ __all__ = ["RecurrentNetwork"]
 class RecurrentNetwork(PrefixModel):
     """An encoder, a cell, and a decoder of the state after the last instance."""
 
+    encodes = True
+
     def __init__(self, *, encoder: nn.Module, cell: Cell, decoder: nn.Sequential) -> None:
         super().__init__(
             in_features=features_read(encoder), outputs=final_layer(decoder).out_features

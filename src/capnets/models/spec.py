@@ -58,6 +58,9 @@ class ModelSpec(Record):
         see `capnets.models.aggregations`.
     baseline
         Prediction for the empty set: `none` (0) or `learned`.
+    width
+        Width inside the encoder. None is the paper's form: 64, and attention scores from the
+        features; with a width they are computed from encoded instances.
     """
 
     name: str
@@ -73,20 +76,21 @@ class ModelSpec(Record):
     order: str | int = "given"
     aggregation: str = "sum"
     baseline: str = "none"
+    width: int | None = None
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise unknown("model" if name == "name" else name, getattr(self, name), choices)
-        for name in ("in_features", "hidden", "layers", "outputs", "members"):
+        for name in ("in_features", "hidden", "layers", "outputs", "members", "width"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if (name, value) != ("width", None) and (not isinstance(value, int) or value < 1):
                 raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
         # A damaged or hostile configuration must not exhaust time and memory.
         if self.members > 1000 or self.layers > 1000:
             raise InputError(f"{self.members} members of {self.layers} layers: at most 1,000 each")
-        width = max(self.hidden, self.in_features, self.outputs)
-        if self.members * self.layers * self.hidden * width > 2**34:
+        wide = max(self.hidden, self.width or 0)
+        if self.members * self.layers * wide * max(wide, self.in_features, self.outputs) > 2**34:
             raise InputError(
                 f"the network is too large: hidden={self.hidden}, layers={self.layers}, "
                 f"members={self.members}, in_features={self.in_features}"

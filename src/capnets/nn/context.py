@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from capnets.nn import masked
 from capnets.nn.cells import Cell, State, States
 
 if TYPE_CHECKING:
@@ -75,12 +76,17 @@ class ContextCell(Cell):
     def forward(self, e: Tensor, state: Tensor | None = None) -> tuple[States, State]:
         state = self.state_before(e, state)
         e = e.transpose(0, 1)  # its order in memory, see `each`
-        counts = torch.cat([state[None], self.kind(e).softmax(2)]).cumsum(0)
+        kinds = self.kind(e).softmax(2)
+        if (scale := masked.times()) is not None:  # each stands for several that were not sampled
+            kinds = kinds * scale
+        counts = torch.cat([state[None], kinds]).cumsum(0)
         before = counts[:-1]
         z = torch.cat([e, torch.relu(F.linear(e, *self.gate_per_unit())) * before], dim=2)
         return z.transpose(0, 1), counts[-1]
 
-    def kernel(self) -> CellKernel:
+    def kernel(self) -> CellKernel | None:
+        if masked.times() is not None:
+            return None
         from capnets.nn.kernels.context import Context
 
         kind, gate = self.kind, self.gate

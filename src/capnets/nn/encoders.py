@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import torch
@@ -21,7 +22,11 @@ __all__ = [
     "features_read",
     "final_layer",
     "mlp",
+    "width_for",
 ]
+
+#: Width of the paper's encoder.
+WIDTH = 64
 
 
 def mlp(*sizes: int) -> nn.Sequential:
@@ -51,7 +56,20 @@ def each(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
     return rows.reshape(*steps.shape[:2], *rows.shape[1:]).transpose(0, 1)
 
 
-def encoder(in_features: int, hidden: int, *, layers: int = 3, width: int = 64) -> nn.Sequential:
+def width_for(in_features: int) -> int | None:
+    """Return the width inside an encoder of many features; None, the paper's, up to 128.
+
+    An eighth of the features, rounded down to a power of two, from 64 to 256.
+
+    >>> [width_for(n) for n in (64, 384, 1024, 1536, 2560)]
+    [None, 64, 128, 128, 256]
+    """
+    if in_features <= 2 * WIDTH:
+        return None
+    return int(min(max(WIDTH, 2 ** int(math.log2(in_features / 8))), 4 * WIDTH))
+
+
+def encoder(in_features: int, hidden: int, *, layers: int = 3, width: int = WIDTH) -> nn.Sequential:
     """Return the encoder ε of the paper: `layers` fully connected layers, `width` wide inside."""
     if layers < 1:
         raise InputError(f"an encoder needs at least one layer, not {layers}")

@@ -2,11 +2,15 @@
 
 A mask is True for instances and False for padding. It is None if all sets of a batch have the same
 size; then masking costs nothing.
+
+Inside `sampled`, sets are random parts of larger ones, and sums are scaled to the larger sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -14,10 +18,15 @@ from torch import Tensor
 
 from capnets.errors import InputError
 
-__all__ = ["blank", "check_mask", "fill", "in_groups", "last", "sizes", "softmax", "total"]
+__all__ = [
+    "blank", "check_mask", "fill", "in_groups", "last", "mean", "sampled", "sizes", "softmax",
+    "times", "total",
+]  # fmt: skip
 
 Values = Float[Tensor, "sets size ..."]
 Mask = Bool[Tensor, "sets size"] | None
+
+_times: ContextVar[Tensor | None] = ContextVar("times", default=None)
 
 #: Number of padded instances from which calling a network several times pays.
 MUCH_PADDING = 4096
@@ -49,7 +58,32 @@ def fill(values: Values, mask: Mask, number: float) -> Values:
 
 def total(values: Values, mask: Mask) -> Float[Tensor, "sets ..."]:
     """Sum over the instances of every set."""
-    return blank(values, mask).sum(1)
+    found = blank(values, mask).sum(1)
+    scale = _times.get()
+    return found if scale is None else found * scale.view(-1, *[1] * (found.ndim - 1))
+
+
+def mean(values: Float[Tensor, "sets size features"], mask: Mask) -> Float[Tensor, "sets features"]:
+    """Average over the instances of every set."""
+    return blank(values, mask).sum(1) / sizes(values, mask)
+
+
+@contextmanager
+def sampled(scale: Float[Tensor, "sets 1"] | None) -> Iterator[None]:
+    """Read sets that are random parts of sets `scale` times as large.
+
+    `total` is multiplied by the scale, `mean` and `sizes` are not. None stands for complete sets.
+    """
+    token = _times.set(scale)
+    try:
+        yield
+    finally:
+        _times.reset(token)
+
+
+def times() -> Tensor | None:
+    """Return the scale of the enclosing `sampled`; None for complete sets."""
+    return _times.get()
 
 
 def sizes(x: Tensor, mask: Mask) -> Float[Tensor, "sets 1"]:
@@ -86,7 +120,9 @@ def in_groups(
         left = left[len(group) :]
         part = mask[group, :longest]
         groups.append(group)
-        parts.append(network(x[group, :longest], None if bool(part.all()) else part))
+        scale = _times.get()
+        with sampled(None if scale is None else scale[group]):
+            parts.append(network(x[group, :longest], None if bool(part.all()) else part))
     return torch.cat(parts)[torch.cat(groups).argsort()]
 
 

@@ -12,6 +12,7 @@ redirection: training redirects only networks with other random modules, see `dr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import Any, Self
@@ -20,7 +21,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["draw_from", "draws_elsewhere", "generator"]
+__all__ = ["draw_from", "drawn_again", "draws_elsewhere", "generator"]
 
 
 class draw_from:  # noqa: N801
@@ -62,6 +63,12 @@ class draw_from:  # noqa: N801
             self._generators[device] = torch.Generator(device).manual_seed(seed)
         return self._generators[device]
 
+    def copy(self) -> draw_from:
+        """Return a source that will draw the numbers that this one draws next."""
+        again = draw_from(0, redirect=self._mode is not None)
+        again._generators = {d: g.clone_state() for d, g in self._generators.items()}
+        return again
+
     def __enter__(self) -> Self:
         self._tokens.append(_current.set(self))
         if self._mode is not None:
@@ -86,6 +93,15 @@ def generator(device: torch.device) -> torch.Generator | None:
     """Return the generator of the enclosing `draw_from`; None, torch's own, outside of one."""
     source = _current.get()
     return None if source is None else source.generator(device)
+
+
+def drawn_again() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    """Return two blocks that draw the same numbers, for a computation and its repetition.
+
+    The first block draws from the enclosing `draw_from`. Outside of one, numbers differ.
+    """
+    source = _current.get()
+    return nullcontext(), nullcontext() if source is None else source.copy()
 
 
 def draws_elsewhere(part: object) -> bool:

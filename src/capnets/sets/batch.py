@@ -24,7 +24,7 @@ from capnets.sets.mapped import LARGE, is_streamed, prefetch, release
 from capnets.sets.precision import BFLOAT16
 from capnets.sets.ragged import starts_of
 
-__all__ = ["Batch", "Batches", "Sample", "batches"]
+__all__ = ["Batch", "Batches", "Sample", "batches", "instances_per_batch"]
 
 #: Minimum number of stretches per epoch within which shuffled sets are sorted by size.
 STRETCHES = 8
@@ -32,6 +32,10 @@ STRETCHES = 8
 BLOCKS, BLOCK_BYTES = 8, LARGE // 8
 #: Types that torch cannot gather from; such instances are converted as a whole.
 UNSIGNED = (np.uint16, np.uint32, np.uint64)
+
+
+#: Numbers in a batch of a prediction, padding included; a set of more is a batch of its own.
+NUMBERS = 2**25
 
 
 class Sample(NamedTuple):
@@ -295,6 +299,11 @@ def batches(sets: Sets, *, size: int, bucket: bool = False) -> Iterator[Batch]:
     [((2, 2, 3), False), ((1, 1, 3), True)]
     """
     return Batches(sets).epoch(size=size, bucket=bucket)
+
+
+def instances_per_batch(sets: Sets) -> int:
+    """Return the number of instances in a batch of a prediction, which bounds its memory."""
+    return max(1, NUMBERS // max(1, math.prod(sets.feature_shape)))
 
 
 def _instances(values: Array) -> Tensor:

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from capnets.models.base import SetModel
+from capnets.models.parts import in_parts
 from capnets.nn import masked
 from capnets.nn.random import draw_from
 from capnets.sets import Sets
-from capnets.sets.batch import Batch, Batches
+from capnets.sets.batch import Batch, Batches, instances_per_batch
 from capnets.training.losses import Loss, mean
 from capnets.training.setup import Setup, random_stream
 from capnets.training.state import State
@@ -25,13 +26,13 @@ def run_epoch(setup: Setup, state: State) -> dict[str, Any]:
     began = time.perf_counter()
     fabric, recipe, epoch = setup.fabric, setup.recipe, len(state.history)
     repeated = state.replay.next_epoch()
-    steps, usual = setup.steps(len(setup.train) + len(repeated)), setup.steps_per_epoch
+    (steps, batches), usual = setup.batches(epoch, repeated), setup.steps_per_epoch
     draws = draw_from(
         random_stream(setup.seed, epoch, 2 + fabric.global_rank), redirect=setup.redirect
     )
     state.network.train()
     total = torch.zeros((), device=fabric.device)
-    for number, batch in enumerate(setup.batches(epoch, repeated)):
+    for number, batch in enumerate(batches):
         # Replayed sets add steps to the epoch; each advances the schedule by less.
         rate = recipe.rate(epoch * usual + number * usual / steps, recipe.epochs * usual)
         total += _step(setup, state, batch, rate, draws)
@@ -72,9 +73,13 @@ def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
         values = state.network.added_values(x, batch.mask)
         prediction = values.sum(1) + model.baseline
     elif setup.fabric.world_size > 1:  # processes must call the network equally often
-        prediction = state.network(x, batch.mask)
+        with masked.sampled(batch.times):
+            prediction = state.network(x, batch.mask)
     else:
-        prediction = masked.in_groups(state.network, x, batch.mask)
+        view = in_parts(model, x)
+        with masked.sampled(batch.times), setup.fabric.autocast():
+            network = state.network if view is model else view
+            prediction = masked.in_groups(network, x, batch.mask)
     assert batch.y is not None
     each = setup.loss.each(prediction, batch.y, unit=model.unit)
     state.replay.record(batch.set_index, each, batch.weights)
@@ -91,11 +96,13 @@ def measure(model: SetModel, sets: Sets, loss: Loss) -> float:
     model.eval()
     one = torch.ones_like(model.unit)
     total = weight = 0.0
-    for batch in Batches(sets).epoch(size=len(sets) if loss.joint else 1000, bucket=True):
+    size, most = (len(sets), None) if loss.joint else (1000, instances_per_batch(sets))
+    for batch in Batches(sets).epoch(size=size, instances=most, bucket=True):
         batch = batch.to(one.device)
         assert batch.y is not None
         w = float(len(batch.set_index) if batch.weights is None else batch.weights.sum())
-        prediction = model(batch.x.to(one.dtype), batch.mask)
+        x = batch.x.to(one.dtype)
+        prediction = in_parts(model, x)(x, batch.mask)
         value = loss(prediction, batch.y, unit=one, weights=batch.weights)
         total, weight = total + w * float(value), weight + w
     return total / weight

@@ -22,6 +22,12 @@ class Recipe(Record):
         Passes over the training sets.
     batch_size
         Sets per step.
+    batch_instances
+        Largest number of instances per step, padding included: a step reads fewer sets where they
+        are large, but at least one. None sets no limit.
+    sample_instances
+        Read at most this many instances of a set, drawn anew every epoch. Sums over instances are
+        scaled to the whole set, means are not. None reads all; predictions always read all.
     learning_rate
         Highest learning rate of the schedule.
     schedule
@@ -62,6 +68,8 @@ class Recipe(Record):
     reshuffle: bool = True
     replay: float | None = None
     patience: int | None = None
+    batch_instances: int | None = None
+    sample_instances: int | None = None
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -71,9 +79,10 @@ class Recipe(Record):
         ):
             if getattr(self, name) not in choices:
                 raise unknown(name, getattr(self, name), choices)
-        for name in ("epochs", "batch_size", "learning_rate", "clip", "replay", "patience"):
+        optional = ("clip", "replay", "patience", "batch_instances", "sample_instances")
+        for name in ("epochs", "batch_size", "learning_rate", *optional):
             value = getattr(self, name)
-            if value is None and name in ("clip", "replay", "patience"):
+            if value is None and name in optional:
                 continue
             if not isinstance(value, int | float) or not 0 < value < math.inf:
                 raise InputError(f"{name} must be a number above 0, not {value!r}")

@@ -14,7 +14,7 @@ from capnets.errors import InputError
 from capnets.models.base import SetModel
 from capnets.nn.random import draws_elsewhere
 from capnets.sets import Array, Sets
-from capnets.sets.batch import Batch, Batches
+from capnets.sets.batch import Batch, Batches, Sample
 from capnets.sets.fingerprint import fingerprint
 from capnets.training.losses import Loss, find_loss
 from capnets.training.priors import Prior, check_priors
@@ -41,6 +41,10 @@ class Setup:
 
     def __post_init__(self) -> None:
         check_priors(self.priors)
+        if self.priors and self.recipe.sample_instances is not None:
+            raise InputError(
+                "sample_instances: priors are about the values of whole sets; leave out one of both"
+            )
         for name, sets in (("training", self.train), ("validation", self.valid)):
             if sets is not None:
                 self._check_sets(name, sets)
@@ -64,27 +68,39 @@ class Setup:
         """Whether the network may draw from torch's global generator."""
         return any(map(draws_elsewhere, [self.model, *self.priors]))
 
-    @property
+    @cached_property
     def steps_per_epoch(self) -> int:
         """Steps of an epoch without replay."""
-        return self.steps(len(self.train))
+        return len(self._plan(None, self._sample(0)))
 
-    def steps(self, sets: int) -> int:
-        """Return the number of steps in which all processes together read `sets` sets."""
-        return -(-(sets // self.fabric.world_size) // self._share)
+    def batches(self, epoch: int, repeated: Array) -> tuple[int, Iterator[Batch]]:
+        """Return the number of steps of an epoch, and the batches of this process on its device."""
+        sample = self._sample(epoch)
+        plan = self._plan(random_stream(self.seed, epoch, 0), sample, repeated)
+        reorder = random_stream(self.seed, epoch, 1) if self.recipe.reshuffle else None
+        read = self.data.read(plan, reorder=reorder, sample=sample)
+        return len(plan), (batch.to(self.fabric.device) for batch in read)
 
-    def batches(self, epoch: int, repeated: Array) -> Iterator[Batch]:
-        """Yield the batches that this process reads in an epoch, on its device."""
-        reshuffle = self.recipe.reshuffle
-        for batch in self.data.epoch(
-            size=self._share,
-            shuffle=random_stream(self.seed, epoch, 0),
-            reorder=random_stream(self.seed, epoch, 1) if reshuffle else None,
+    def _plan(
+        self,
+        shuffle: torch.Generator | None,
+        sample: Sample | None,
+        repeated: Array | tuple[()] = (),
+    ) -> list[Array]:
+        world, most = self.fabric.world_size, self.recipe.batch_instances
+        return self.data.plan(
+            size=max(1, self.recipe.batch_size // world),
+            instances=None if most is None else max(1, most // world),
+            shuffle=shuffle,
+            sample=sample,
             bucket=self.data.ragged,
-            share=(self.fabric.global_rank, self.fabric.world_size),
+            share=(self.fabric.global_rank, world),
             again=repeated,
-        ):
-            yield batch.to(self.fabric.device)
+        )
+
+    def _sample(self, epoch: int) -> Sample | None:
+        most = self.recipe.sample_instances
+        return None if most is None else Sample(most, random_stream(self.seed, epoch, 0, 1))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -105,10 +121,6 @@ class Setup:
             "training data": fingerprint(self.train),
             "validation data": None if self.valid is None else fingerprint(self.valid),
         }
-
-    @property
-    def _share(self) -> int:
-        return max(1, self.recipe.batch_size // self.fabric.world_size)
 
     def _check_sets(self, name: str, sets: Sets) -> None:
         if not len(sets):

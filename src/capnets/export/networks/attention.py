@@ -25,8 +25,9 @@ def _(model: AttentionNetwork, g: Graph, x: Rows) -> Edge:
 
 def _attention(model: AttentionNetwork, g: Graph, x: Rows, mask: Edge | None) -> Edge:
     """Decode the weighted means: sets x (rows of the mask) x outputs."""
-    scores = x.become(layer(model.scores, g, x.edge)).padded(g)
+    encoded = x.become(layer(model.encoder, g, x.edge))
+    read = encoded if model.encodes else x
+    scores = read.become(layer(model.scores, g, read.edge)).padded(g)
     weights = softmax(g, g.add("Transpose", scores, perm=[0, 2, 1]), mask)
-    encoded = x.become(layer(model.encoder, g, x.edge)).padded(g)
-    means = Rows.of(g, g.add("MatMul", weights, encoded))
+    means = Rows.of(g, g.add("MatMul", weights, encoded.padded(g)))
     return means.become(layer(model.decoder, g, means.edge)).padded(g)
