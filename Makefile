@@ -11,6 +11,7 @@ ALL := $(VENV)/.installed-all
 # --no-build-isolation: otherwise pip would fetch a build backend that constraints.txt does not pin.
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 INSTALL_SELF := $(INSTALL) --no-build-isolation --editable
+ESLINT := $(VENV)/eslint/node_modules/.bin/eslint
 NEWS := grep --line-buffered --invert-match 'already satisfied'
 EXTRAS := compiled,onnx,page,serve,slides,text,tune,cluster,dask,bench,docs,dev
 
@@ -19,7 +20,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: attack help demo test lint fast bench docs engines browser page constraints clean
+.PHONY: attack scripts help demo test lint fast bench docs engines browser page constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
@@ -30,11 +31,21 @@ demo: $(CORE) ## train a GRU and a C-DeepSet on digits, compare what each digit 
 test: lint browser page ## install everything, then lint, types, import contract and all tests
 	$(BIN)/pytest -n 2
 
-lint: $(ALL) ## style, types and the import contract
+lint: $(ALL) scripts ## style, types and the import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# ESLint comes from npm at this version, into .venv; without npm the scripts are not linted.
+scripts: $(CORE)
+	@if [ -x $(ESLINT) ]; then $(ESLINT) src/capnets/pages/static; \
+	elif command -v npm >/dev/null; then \
+	  npm install --prefix $(VENV)/eslint --no-package-lock --no-audit --no-fund --silent eslint@10.15.0 \
+	  && $(ESLINT) src/capnets/pages/static; \
+	else \
+	  echo "No npm found: the scripts of the page are not linted (on Debian: apt install npm)."; \
+	fi
 
 fast: $(ALL) ## the quick tests only
 	$(BIN)/pytest -q -m "not slow and not browser"

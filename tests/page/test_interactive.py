@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,25 +10,21 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-import capnets.pages
 from capnets.cli import app
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.explain import Orders, explain, select
 from capnets.ingest import Columns
-from capnets.ingest.encode import Encoder
-from capnets.ingest.sources import open_source
 from capnets.learn import Options, make_plan, train
-from capnets.learn.target import Target
 from capnets.learn.tasks import task_of, task_problem
 from capnets.models import ModelSpec
-from capnets.pages.interactive import MODULES, interactive_page, script
+from capnets.pages.interactive import interactive_page
 from capnets.pages.runtime import NAME, find_runtime, install_runtime
 from capnets.runs import Run, RunConfig
 from capnets.sets import Sets
 from capnets.tasks import make, parse_task
+from nodes import STATIC, node
 
-STATIC = Path(capnets.pages.__file__).parent / "static"
 WIDTHS = (390, 1200)
 
 
@@ -318,96 +312,6 @@ def test_names_cannot_run_scripts(shops, tmp_path):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     assert "unsafe-inline" not in policy
     assert "default-src &#39;none&#39;" in policy
-
-
-def node(code: str):
-    """Run a module with node and return the JSON that it prints."""
-    if shutil.which("node") is None:
-        pytest.skip("no node: install it to have the scripts of the page tested")
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", code], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
-
-
-def test_rows_are_encoded_as_the_library_does(shops, tmp_path):
-    estimator, *_ = shops
-    rows = [
-        {"kind": "cup", "price": "3.25"},
-        {"kind": "plate", "price": ""},
-        {"kind": "a,b", "price": "-1e3"},
-        {"kind": "never seen", "price": " 7 "},
-    ]
-    found = node(f"""
-        import {{ encode }} from "{STATIC / "schema.js"}";
-        const schema = {json.dumps(estimator.schema_.to_dict())};
-        const rows = {json.dumps(rows)};
-        console.log(JSON.stringify(rows.map((row) => encode(row, schema))));
-    """)
-    frame = pd.DataFrame(rows).assign(basket="x")
-    frame["price"] = pd.to_numeric(frame["price"].str.strip(), errors="coerce")
-    expected = estimator.to_sets(frame)
-    np.testing.assert_allclose(found, expected.instances[expected.index], rtol=1e-6)
-    assert Encoder(estimator.schema_, open_source(frame)).width == len(found[0])
-
-
-def test_csv_round_trip():
-    found = node(f"""
-        import {{ parseCsv, toCsv }} from "{STATIC / "csv.js"}";
-        const text = toCsv(["a", "b"], [['say "x"', "1,5"], ["line\\nbreak", ""]]);
-        console.log(JSON.stringify([parseCsv(text), parseCsv("a\\tb\\r\\n1\\t2\\r\\n")]));
-    """)
-    assert found[0] == [{"a": 'say "x"', "b": "1,5"}, {"a": "line\nbreak", "b": ""}]
-    assert found[1] == [{"a": "1", "b": "2"}]
-
-
-def test_orders_are_permutations_that_respect_pins():
-    found = node(f"""
-        import {{ draw }} from "{STATIC / "orders.js"}";
-        const pinned = [false, true, false, false, true, false];
-        console.log(JSON.stringify(draw(6, 9, pinned, 3)));
-    """)
-    assert len(found) == 9
-    assert found[0] == [0, 1, 2, 3, 4, 5]
-    for order in found:
-        assert sorted(order) == list(range(6))
-        assert (order[1], order[4]) == (1, 4)
-    free = [[order[k] for k in (0, 2, 3, 5)] for order in found]
-    assert all(free[k + 1] == free[k][::-1] for k in range(0, 8, 2))
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_scripts_parse(name, tmp_path):
-    if shutil.which("node") is None:
-        pytest.skip("no node: install it to have the scripts of the page tested")
-    copy = tmp_path / name.replace(".js", ".mjs")
-    copy.write_text((STATIC / name).read_text())
-    done = subprocess.run(["node", "--check", copy], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def test_probabilities_are_those_of_the_library():
-    raw = [[0.5, -1.0, 2.0], [30.0, -30.0, 0.0]]
-    targets = [Target.of_classes(["a", "b", "c"]), Target("labels", 3), Target.of_classes([0, 1])]
-    for target in targets:
-        network = {"kind": target.kind, "outputs": target.output_names,
-                   "classes": [str(c) for c in target.classes]}  # fmt: skip
-        given = [row[: target.outputs] for row in raw]
-        found = node(f"""
-            import {{ probabilities }} from "{STATIC / "session.js"}";
-            const network = {json.dumps(network)};
-            const raw = {json.dumps(given)};
-            const shares = (row) => probabilities(network, row).map((one) => one.share);
-            console.log(JSON.stringify(raw.map(shares)));
-        """)
-        np.testing.assert_allclose(found, target.probabilities(np.array(given)), atol=1e-12)
-
-
-def test_scripts_are_one_script_without_imports():
-    code = script()
-    assert not re.search(r"^(import|export) ", code, re.M)
-    names = re.findall(r"^(?:async )?(?:function|class|const) (\w+)", code, re.M)
-    assert len(names) == len(set(names)), "two modules declare the same name"
 
 
 def test_runtime_is_checked(tmp_path, monkeypatch):

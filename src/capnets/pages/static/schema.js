@@ -19,7 +19,7 @@ export function encode(row, schema) {
 function encodeNumber(text, feature, refuse) {
   if (text === "") {
     if (refuse || feature.fill === null) throw new Error(`column ${feature.name}: no value`);
-    return feature.fill;
+    return feature.fill - feature.offset;
   }
   const value = Number(text);
   if (!Number.isFinite(value)) throw new Error(`column ${feature.name}: ${text} is no number`);
