@@ -32,7 +32,7 @@ from capnets.paper.results import Results
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "findings" / "beyond-the-paper.md"
-ORDERS = ROOT / "docs" / "orders.md"
+ORDERS = ROOT / "docs" / "findings" / "orders.md"
 TASKS = {
     "UC": "unique-count", "US": "unique-sum", "WTri": "weighted-triangular",
     "US+S": "unique-sum-synergy", "TriC": "triangular-count",

@@ -1,4 +1,4 @@
-"""Write the tables and the figure of docs/orders.md from benchmarks/orders.jsonl.
+"""Write the tables and the figure of docs/findings/orders.md from benchmarks/orders.jsonl.
 
     python benchmarks/orders_page.py
 
@@ -24,7 +24,7 @@ from capnets.files import write_text
 from capnets.tasks import PROTOCOLS
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "orders.md"
+PAGE = ROOT / "docs" / "findings" / "orders.md"
 PICTURE = ROOT / "docs" / "images" / "orders.png"
 SETTING = {"sets": 30_000, "epochs": 12, "size": 10}
 COLORS = {

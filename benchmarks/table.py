@@ -1,9 +1,9 @@
-"""Write benchmarks/README.md and the goals in docs/speed.md from the newest records.
+"""Write benchmarks/README.md and the goals in docs/findings/speed.md from the newest records.
 
     python benchmarks/table.py
 
-Reads speed.jsonl, stream.jsonl, ingest.jsonl and serve.jsonl. In docs/speed.md only the text
-between the markers is replaced.
+Reads speed.jsonl, stream.jsonl, ingest.jsonl and serve.jsonl. In docs/findings/speed.md only the
+text between the markers is replaced.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ others take longer and are run by name; their docstrings describe the arguments.
 SHORT = ("speed.py", "stream.py", "ingest.py", "serve.py")
 STEPS = {
     "compiled": "compiled",
-    "operations": "hand-written derivatives, torch operations",
     "nn": "torch cells",
 }
 Line = dict[str, Any]
@@ -59,7 +58,11 @@ def main() -> None:
         about = [_about("speed.py", speed[0]), _about("stream.py", stream[0])]
         met = _goals(speed, stream)
         parts += [*map(_wrapped, about), "\n## Goals\n", *met]
-        _fill(HERE.parent / "docs" / "speed.md", "goals", "\n".join([*met, "", *about]))
+        _fill(
+            HERE.parent / "docs" / "findings" / "speed.md",
+            "goals",
+            "\n".join([*met, "", *map(_wrapped, about)]),
+        )
     if speed:
         parts += [*_sets(speed, "train"), *_sets(speed, "infer"), *_fit(speed), *_large(speed)]
         parts += _few(speed)
@@ -161,7 +164,8 @@ def _few(speed: list[Line]) -> list[str]:
     found = {(x["network"], x["sets"], x["by"]): x["us"] for x in speed if x["part"] == "few"}
     if not found:
         return []
-    rows = dict.fromkeys((name, by) for name, _, by in found)
+    # Records may hold backends that no longer exist.
+    rows = dict.fromkeys((name, by) for name, _, by in found if by in STEPS)
     counts = sorted({sets for _, sets, _ in found})
     return [
         "\n## Training on few sets at a time, microseconds per instance\n",

@@ -5,7 +5,7 @@ import pytest
 
 from pages import DOCS, run_code
 
-GUIDE = DOCS / "estimators.md"
+GUIDE = DOCS / "how-to" / "estimators.md"
 
 
 @pytest.mark.slow

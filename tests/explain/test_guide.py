@@ -7,7 +7,7 @@ import pytest
 
 from pages import DOCS, run_code
 
-GUIDE = DOCS / "explanations.md"
+GUIDE = DOCS / "how-to" / "explanations.md"
 
 
 @pytest.mark.slow

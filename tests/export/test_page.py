@@ -1,4 +1,4 @@
-"""The code on docs/export.md runs, from top to bottom."""
+"""The code on docs/how-to/export.md runs, from top to bottom."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 
 from capnets.models import build
 
-PAGE = Path(__file__).parents[2] / "docs" / "export.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "export.md"
 
 
 def test_the_page_runs(tmp_path, monkeypatch):

@@ -11,10 +11,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+import torch.nn.functional as F
 
 from capnets.errors import InputError
-from capnets.models import MODELS, AdditiveModel, Entry, build
+from capnets.export.compare import compare
+from capnets.export.onnx import graphs
+from capnets.models import MODELS, AdditiveModel
 from capnets.models.registry import Registry
+from capnets.nn.encoders import mlp
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/add-a-network.md").read_text()
@@ -72,21 +77,42 @@ def test_page(package):
     assert run(package, "-c", code).strip() == "True"
 
 
-def test_a_network_without_a_graph_says_so(monkeypatch):
-    from capnets.export.onnx import graphs
-    from capnets.nn.encoders import mlp
+class Plain(AdditiveModel):
+    """An additive network without an ONNX graph."""
 
-    class Plain(AdditiveModel):
-        def __init__(self):
-            super().__init__(in_features=3, outputs=1)
-            self.decoder = mlp(3, 1)
+    def __init__(self, compute):
+        super().__init__(in_features=3, outputs=2)
+        self.encoder, self.decoder, self.wide = mlp(3, 4), mlp(4, 2), mlp(8, 2)
+        self.register_buffer("shift", torch.arange(2.0))
+        self.compute = compute
 
-        def values(self, x):
-            return self.decoder(x)
+    def values(self, x):
+        return self.compute(self, x)
 
-    monkeypatch.setitem(MODELS, "plain", Entry("Plain", "for a test", lambda spec: Plain()))
-    with pytest.raises(InputError, match=r"no ONNX graph for a network of type Plain.*onnx_values"):
-        graphs(build("plain"))
+
+TRANSLATED = {
+    "layers": lambda net, x: net.decoder(net.encoder(x).relu()),
+    "operators": lambda net, x: -net.decoder(torch.tanh(net.encoder(x)) * 2 - 1) / 3 + net.shift,
+    "functions": lambda net, x: F.softplus(net.decoder(F.relu(net.encoder(x)))).abs(),
+    "features": lambda net, x: net.wide(torch.cat([net.encoder(x), net.encoder(x).exp()], -1)),
+}
+REFUSED = {
+    "cumsum": lambda net, x: net.decoder(net.encoder(x).cumsum(1)),
+    "softmax": lambda net, x: net.decoder(torch.softmax(net.encoder(x), dim=1)),
+    "control flow": lambda net, x: net.decoder(net.encoder(x)) if x.sum() > 0 else x[..., :2],
+}
+
+
+@pytest.mark.parametrize("compute", TRANSLATED.values(), ids=TRANSLATED)
+def test_values_of_single_instances_are_translated(compute):
+    model = Plain(compute).eval()
+    assert compare(model, graphs(model)) < 1e-5
+
+
+@pytest.mark.parametrize("compute", REFUSED.values(), ids=REFUSED)
+def test_a_network_without_a_graph_says_so(compute):
+    with pytest.raises(InputError, match=r"no ONNX graph for a network of type Plain: .*register"):
+        graphs(Plain(compute))
 
 
 class Point:

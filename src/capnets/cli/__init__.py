@@ -38,21 +38,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    demo,
-    models,
-    task,
-    data,
-    train,
-    predict,
-    evaluate,
-    explain,
-    page,
-    export,
-    serve,
-    tune,
-):
-    command.add_to(app)
+for command in (demo.demo, models.models, data.data, train.train, predict.predict):
+    app.command()(command)
+for command in (evaluate.evaluate, explain.explain, page.page, page.play, export.export):
+    app.command()(command)
+for command in (serve.serve, tune.tune):
+    app.command()(command)
+app.add_typer(task.task, name="task")
+app.add_typer(task.task, name="tasks", hidden=True)  # the former name
 for extension in entry_points(group="capnets.commands"):
     try:
         extension.load()(app)

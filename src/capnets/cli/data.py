@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, print_json, print_table
+from capnets.cli.options import Json
+from capnets.cli.printing import print_json, print_table
 
-__all__ = ["add_to", "data"]
+__all__ = ["data"]
 
 
 def data(
@@ -39,8 +40,3 @@ def data(
         return
     print_table(["file", "status", "terms", "origin"], [(r[0], r[1], r[3], r[4]) for r in rows])
     typer.echo(f"Looked for in CAPNETS_DATA, in {cache_folder()} and in /usr/share/datasets.")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(data)

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, console, epochs, print_json, print_table
+from capnets.cli.options import Json
+from capnets.cli.printing import console, epochs, print_json, print_table
 
-__all__ = ["add_to", "demo"]
+__all__ = ["demo"]
 
 
 def demo(
@@ -50,8 +51,3 @@ def demo(
     )
     console().print(f"The page: {result.page}")
     console().print("Move digits yourself: capnets play")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(demo)

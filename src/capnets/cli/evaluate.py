@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, print_json, print_table
+from capnets.cli.options import Json
+from capnets.cli.printing import print_json, print_table
 from capnets.cli.task import evaluate_task
 from capnets.errors import InputError
 
-__all__ = ["add_to", "evaluate"]
+__all__ = ["evaluate"]
 
 
 def evaluate(
@@ -52,8 +53,3 @@ def evaluate(
         typer.echo("R² is not defined for a single set.")
     left_out = "included" if include_training else "left out"
     typer.echo(f"{sets:,} sets measured; {seen:,} sets of the file were trained on ({left_out}).")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(evaluate)

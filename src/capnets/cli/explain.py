@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, console, loading, print_json
+from capnets.cli.options import Json
+from capnets.cli.printing import console, loading, print_json
 
-__all__ = ["add_to", "explain"]
+__all__ = ["explain"]
 
 
 def explain(
@@ -55,8 +56,3 @@ def explain(
         console().print(terminal_table(found, k))
     if html is not None:
         console().print(f"The page: {html}")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(explain)

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, print_json, print_table
+from capnets.cli.options import Json
+from capnets.cli.printing import print_json, print_table
 
-__all__ = ["add_to", "export"]
+__all__ = ["export"]
 
 
 def export(
@@ -37,8 +38,3 @@ def export(
         f"The largest difference from the network is {card.difference['largest']:.1g} "
         f"({card.difference['allowed']:g} is allowed)."
     )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(export)

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, print_json, print_table
+from capnets.cli.options import Json
+from capnets.cli.printing import print_json, print_table
 
-__all__ = ["add_to", "models"]
+__all__ = ["models"]
 
 
 def models(
@@ -49,8 +50,3 @@ def models(
                 for r in rows
             ],
         )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(models)

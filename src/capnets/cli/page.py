@@ -9,7 +9,7 @@ import typer
 
 from capnets.cli.printing import console, epochs, loading
 
-__all__ = ["add_to", "page", "play"]
+__all__ = ["page", "play"]
 
 
 def page(
@@ -72,9 +72,3 @@ def play(
     console().print(f"The page: {path.resolve()}")
     if open_page:
         webbrowser.open(path.resolve().as_uri())
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the commands."""
-    app.command()(page)
-    app.command()(play)

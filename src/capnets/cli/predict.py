@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, console, print_json
+from capnets.cli.options import Json
+from capnets.cli.printing import console, print_json
 
-__all__ = ["add_to", "predict"]
+__all__ = ["predict"]
 
 
 def predict(
@@ -49,8 +50,3 @@ def predict(
         print_json({"run": str(run), "out": str(out), "sets": sets})
         return
     typer.echo(f"Sets predicted: {sets:,}. {out} has one row per instance, with its added value.")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(predict)

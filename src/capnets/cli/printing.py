@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "Json",
     "console",
     "epochs",
     "loading",
@@ -27,9 +26,6 @@ MEASURES = {
     "MSE": "mse", "MAE": "mae", "R²": "r2", "accuracy": "accuracy",
     "error of added values": "added_value_error",
 }  # fmt: skip
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def console(*, stderr: bool = False) -> Any:

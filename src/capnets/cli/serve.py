@@ -10,7 +10,7 @@ import typer
 
 from capnets.cli.printing import loading
 
-__all__ = ["add_to", "serve"]
+__all__ = ["serve"]
 
 
 def serve(
@@ -75,8 +75,3 @@ def _page(folders: list[Path], file: Path | None) -> str:
             service=network_names(folders),
             progress=progress,
         )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(serve)

@@ -5,27 +5,30 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from capnets.cli import options as o
-from capnets.cli.printing import (
+from capnets.cli.options import (
+    RUN,
     Json,
+    NetworkOptions,
+    RunOptions,
+    TrainingOptions,
+    grouped,
+    options_of,
+)
+from capnets.cli.printing import (
     console,
-    epochs,
     loading,
     print_json,
     print_measures,
     print_table,
     stopping,
 )
+from capnets.cli.train import train_with_progress, use_threads
 
-if TYPE_CHECKING:
-    from capnets.learn import Options
-    from capnets.learn.tasks import Task
-
-__all__ = ["add_to", "evaluate_task"]
+__all__ = ["evaluate_task", "task"]
 
 SETS = "Sets of images"
 
@@ -149,8 +152,10 @@ def _given(**settings: Any) -> dict[str, Any]:
 
 
 @task.command()
+@grouped
 def train(
     name: TaskName,
+    *,
     size: Size = None,
     sets: Count = None,
     valid_sets: Annotated[
@@ -160,97 +165,47 @@ def train(
     test_sets: Annotated[
         int | None, typer.Option(rich_help_panel=SETS, help="Test sets.", show_default="10,000")
     ] = None,
-    embedding: Annotated[str | None, typer.Option(help="Embedding of images or sentences.")] = None,
-    model: o.Model = None,
-    hidden: o.Hidden = None,
-    layers: o.Layers = None,
-    members: o.Members = None,
-    activation: o.Activation = None,
-    aggregation: o.AggregationName = None,
-    baseline: o.BaselineName = None,
-    sort: o.Sort = None,
-    recipe: o.RecipeName = None,
-    n_epochs: o.Epochs = None,
-    batch_size: o.BatchSize = None,
-    learning_rate: o.LearningRate = None,
-    patience: o.Patience = None,
-    fixed_order: o.FixedOrder = False,
-    upper_bound: o.UpperBound = None,
-    prior_weight: o.PriorWeight = 1.0,
-    consistent: o.Consistent = None,
-    out: o.Out = None,
-    seed: o.Seed = 0,
-    threads: o.Threads = 1,
+    embedding: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=SETS, help="Embedding of images or sentences."),
+    ] = None,
+    network: NetworkOptions,
+    training: TrainingOptions,
+    run: RunOptions,
     devices: Annotated[
         int,
-        typer.Option(rich_help_panel=o.RUN, min=1, help="GPUs (or processes) that share a batch."),
+        typer.Option(rich_help_panel=RUN, min=1, help="GPUs (or processes) that share a batch."),
     ] = 1,
-    resume: o.Resume = False,
-    force: o.Force = False,
-    as_json: Json = False,
 ) -> None:
     """Train a network on a set task or on reviews; continue an interrupted run with --resume."""
-    from capnets.learn import Options
-    from capnets.learn.tasks import parse
-
-    asked = Options(
-        model=model, hidden=hidden, layers=layers, members=members, activation=activation,
-        aggregation=aggregation, baseline=baseline,
-        sort=o.sort_of(sort), priors=o.priors_of(upper_bound, prior_weight, consistent),
-        recipe=o.recipe_of(
-            recipe, batch_size=batch_size, learning_rate=learning_rate, patience=patience,
-            fixed_order=fixed_order,
-        ),
-        epochs=n_epochs, seed=seed,
-    )  # fmt: skip
-    drawing = _given(sizes=size, sets=sets, valid_sets=valid_sets, test_sets=test_sets)
-    spec = parse(name, embedding=embedding, seed=seed, **drawing)
-    _train(spec, asked, o.RunOptions(out, threads, resume, force, as_json, devices))
-
-
-def _train(spec: Task, asked: Options, where: o.RunOptions) -> None:
-    import torch
-
     from capnets.learn import make_plan
-    from capnets.learn import train as train_plan
-    from capnets.learn.tasks import task_problem
-    from capnets.memory import keep_freed
-    from capnets.training.callbacks import EpochEnd
+    from capnets.learn.tasks import parse, task_problem
     from capnets.training.fit import make_fabric
 
-    torch.set_num_threads(where.threads)
-    keep_freed()
+    drawing = _given(sizes=size, sets=sets, valid_sets=valid_sets, test_sets=test_sets)
+    spec = parse(name, embedding=embedding, seed=run.seed, **drawing)
+    asked = options_of(network, training, seed=run.seed)
+    use_threads(run.threads)
     with loading() as show_loading:
         problem = task_problem(spec, progress=show_loading)
     plan = make_plan(problem, asked)
-    name = problem.name
-    folder = where.out or Path("runs") / f"{name.replace(':', '-')}-{plan.model.name}-{plan.seed}"
+    stem = problem.name.replace(":", "-")
+    folder = run.out or Path("runs") / f"{stem}-{plan.model.name}-{plan.seed}"
     # The launcher of the other processes would choose the number of threads if it were not set.
-    os.environ.setdefault("OMP_NUM_THREADS", str(where.threads))
-    fabric = make_fabric(where.devices)
+    os.environ.setdefault("OMP_NUM_THREADS", str(run.threads))
+    fabric = make_fabric(devices)
     first = fabric.is_global_zero
-    quiet = where.as_json or not first
-    each, members = plan.recipe.epochs, plan.model.members
-    with (
-        stopping(quiet=not first),
-        epochs(f"{plan.model.name} on {name}", each * members, quiet=quiet) as show,
-    ):
-
-        def progress(line: dict[str, Any]) -> None:
-            show({**line, "epoch": line.get("member", 0) * each + line["epoch"]})
-
-        run = train_plan(
-            problem, plan, folder, resume=where.resume, force=where.force, fabric=fabric,
-            callbacks=[EpochEnd(progress)],
-        )  # fmt: skip
+    with stopping(quiet=not first):
+        trained = train_with_progress(problem, plan, folder, run, name=problem.name, fabric=fabric)
     if not first:
         return
-    if where.as_json:
-        print_json({"run": str(run.folder), **run.metrics})
+    if run.as_json:
+        print_json({"run": str(trained.folder), **trained.metrics})
         return
-    print_measures({n: m for n, m in run.metrics.items() if n in ("shared", "held-out")})
-    typer.echo(f"The run is in {run.folder} ({run.metrics['train_seconds']} s of training).")
-    typer.echo(f"See what each instance adds: capnets explain {run.folder}")
+    print_measures({n: m for n, m in trained.metrics.items() if n in ("shared", "held-out")})
+    seconds = trained.metrics["train_seconds"]
+    typer.echo(f"The run is in {trained.folder} ({seconds} s of training).")
+    typer.echo(f"See what each instance adds: capnets explain {trained.folder}")
 
 
 @task.command()
@@ -332,9 +287,3 @@ def _bars(start: int, width: int, counts: tuple[int, ...], *, lines: int = 25) -
         high = low + step * width - 1
         label = f"{low}" if low == high else f"{low}-{high}"
         console().print(f"{label:>13}  {'█' * round(50 * count / highest)} {count:,}")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the commands; `tasks` is the former name of the group."""
-    app.add_typer(task, name="task")
-    app.add_typer(task, name="tasks", hidden=True)

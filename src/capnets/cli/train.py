@@ -3,65 +3,42 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capnets.cli import options as o
-from capnets.cli.printing import Json, epochs, loading, print_json, print_table, stopping
+from capnets.cli.options import (
+    RUN,
+    ColumnOptions,
+    DataFile,
+    NetworkOptions,
+    RunOptions,
+    TrainingOptions,
+    grouped,
+    options_of,
+)
+from capnets.cli.printing import epochs, loading, print_json, print_table, stopping
 
 if TYPE_CHECKING:
-    from capnets.learn import Options, Plan, Problem
+    from lightning_fabric import Fabric
+
+    from capnets.learn import Plan, Problem
     from capnets.runs import Run
 
-__all__ = ["add_to", "print_quality", "train"]
+__all__ = ["print_quality", "train", "train_with_progress"]
 
 
+@grouped
 def train(
-    file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
-    set_column: o.SetColumn = None,
-    target: o.Target = None,
-    time: o.Time = None,
-    event: o.Event = None,
-    features: o.Features = None,
-    categories: o.Categories = None,
-    order_column: o.OrderColumn = None,
-    group_column: o.GroupColumn = None,
-    weight_column: o.WeightColumn = None,
-    text_column: o.TextColumn = None,
-    missing: o.Missing = "refuse",
-    classify: o.Classify = None,
-    model: o.Model = None,
-    hidden: o.Hidden = None,
-    layers: o.Layers = None,
-    members: o.Members = None,
-    activation: o.Activation = None,
-    aggregation: o.AggregationName = None,
-    baseline: o.BaselineName = None,
-    sort: o.Sort = None,
-    recipe: o.RecipeName = None,
-    n_epochs: o.Epochs = None,
-    batch_size: o.BatchSize = None,
-    batch_instances: o.BatchInstances = None,
-    sample_instances: o.SampleInstances = None,
-    learning_rate: o.LearningRate = None,
-    patience: o.Patience = None,
-    fixed_order: o.FixedOrder = False,
-    upper_bound: o.UpperBound = None,
-    prior_weight: o.PriorWeight = 1.0,
-    consistent: o.Consistent = None,
+    file: DataFile,
+    columns: ColumnOptions,
+    network: NetworkOptions,
+    training: TrainingOptions,
+    run: RunOptions,
     test_share: Annotated[
-        float, typer.Option(rich_help_panel=o.RUN, help="Share of the sets to test on.")
+        float, typer.Option(rich_help_panel=RUN, help="Share of the sets to test on.")
     ] = 0.2,
-    out: o.Out = None,
-    seed: o.Seed = 0,
-    threads: o.Threads = 1,
-    resume: o.Resume = False,
-    force: o.Force = False,
-    as_json: Json = False,
 ) -> None:
     """Train a network on a file; interrupt it at any time and continue with --resume.
 
@@ -69,81 +46,72 @@ def train(
     `capnets task train`.
     """
     from capnets.estimators.problems import file_problem
-    from capnets.learn import Options
-
-    target, survival = o.survival_of(target, time, event)
-    columns = o.columns_of(
-        file, set_column, target, features=features, categories=categories, order=order_column,
-        group=group_column, weight=weight_column, missing=missing, text=text_column,
-    )  # fmt: skip
-    asked = Options(
-        model=model, hidden=hidden, layers=layers, members=members, activation=activation,
-        aggregation=aggregation, baseline=baseline,
-        sort=o.sort_of(sort), orders=1 if fixed_order else None,
-        priors=o.priors_of(upper_bound, prior_weight, consistent),
-        recipe=o.recipe_of(
-            recipe, batch_size=batch_size, batch_instances=batch_instances,
-            sample_instances=sample_instances, learning_rate=learning_rate, patience=patience,
-            fixed_order=fixed_order,
-        ),
-        epochs=n_epochs, early_stopping="auto" if patience is None else True, seed=seed,
-    )  # fmt: skip
-    run = o.RunOptions(out, threads, resume, force, as_json)
-    read = partial(file_problem, file, columns, classify=classify, survival=survival)
-    _train(read, Path(file).stem, asked, test_share, run)
-
-
-def _train(
-    read: Callable[..., tuple[Problem, str]],
-    name: str,
-    asked: Options,
-    test_share: float,
-    where: o.RunOptions,
-) -> None:
-    import torch
-
     from capnets.learn import choose
-    from capnets.learn import train as train_plan
-    from capnets.memory import keep_freed
-    from capnets.training.callbacks import EpochEnd
 
-    torch.set_num_threads(where.threads)
-    keep_freed()
+    asked = options_of(network, training, seed=run.seed)
     with tempfile.TemporaryDirectory() as scratch, stopping():
-        problem, note = read(folder=Path(scratch) / "s")
-        if not where.as_json:
+        problem, note = file_problem(
+            file, columns.of(file), classify=columns.classify, survival=columns.survival,
+            folder=Path(scratch) / "s",
+        )  # fmt: skip
+        if not run.as_json:
             typer.echo(note, err=True)
         if test_share:
             problem = problem.with_test(test_share, seed=asked.seed)
-        folder = where.out or Path("runs") / f"{name}-{asked.model or 'auto'}-{asked.seed}"
+        name = Path(file).stem
+        folder = run.out or Path("runs") / f"{name}-{asked.model or 'auto'}-{asked.seed}"
+        use_threads(run.threads)
         with loading() as show_loading:
-            recorded = _recorded(folder) if where.resume else None
+            recorded = _recorded(folder) if run.resume else None
             plan = choose(problem, asked, recorded=recorded, progress=show_loading)
-        if not where.as_json and plan.choice is not None:
+        if not run.as_json and plan.choice is not None:
             _print_choice(plan)
-        each, members = plan.recipe.epochs, plan.model.members
-        networks = plan.model.name if members == 1 else f"{members} {plan.model.name} networks"
-        with epochs(f"{networks} on {name}", each * members, quiet=where.as_json) as show:
-
-            def progress(line: dict[str, Any]) -> None:
-                # Members are trained one after another; each has all epochs of the recipe.
-                show({**line, "epoch": line.get("member", 0) * each + line["epoch"]})
-
-            run = train_plan(
-                problem,
-                plan,
-                folder,
-                resume=where.resume,
-                force=where.force,
-                callbacks=[EpochEnd(progress)],
-            )
-    if where.as_json:
-        print_json({"run": str(run.folder), **run.metrics})
+        trained = train_with_progress(problem, plan, folder, run, name=name)
+    if run.as_json:
+        print_json({"run": str(trained.folder), **trained.metrics})
         return
-    print_quality(run)
-    typer.echo(f"The run is in {run.folder} ({run.metrics['total_seconds']} s).")
-    typer.echo(f"Use it: capnets predict {run.folder} FILE -o predictions.parquet")
-    typer.echo(f"Explain it: capnets explain {run.folder} FILE --html explained.html")
+    print_quality(trained)
+    typer.echo(f"The run is in {trained.folder} ({trained.metrics['total_seconds']} s).")
+    typer.echo(f"Use it: capnets predict {trained.folder} FILE -o predictions.parquet")
+    typer.echo(f"Explain it: capnets explain {trained.folder} FILE --html explained.html")
+
+
+def use_threads(threads: int) -> None:
+    """Prepare this process for a training."""
+    import torch
+
+    from capnets.memory import keep_freed
+
+    torch.set_num_threads(threads)
+    keep_freed()
+
+
+def train_with_progress(
+    problem: Problem,
+    plan: Plan,
+    folder: Path,
+    run: RunOptions,
+    *,
+    name: str,
+    fabric: Fabric | None = None,
+) -> Run:
+    """Train a plan into a folder and show its epochs, in the first of several processes."""
+    from capnets.learn import train as train_plan
+    from capnets.training.callbacks import EpochEnd
+
+    each, members = plan.recipe.epochs, plan.model.members
+    networks = plan.model.name if members == 1 else f"{members} {plan.model.name} networks"
+    quiet = run.as_json or not (fabric is None or fabric.is_global_zero)
+    with epochs(f"{networks} on {name}", each * members, quiet=quiet) as show:
+
+        def progress(line: dict[str, Any]) -> None:
+            # Members are trained one after another; each has all epochs of the recipe.
+            show({**line, "epoch": line.get("member", 0) * each + line["epoch"]})
+
+        return train_plan(
+            problem, plan, folder, resume=run.resume, force=run.force, fabric=fabric,
+            callbacks=[EpochEnd(progress)],
+        )  # fmt: skip
 
 
 def _recorded(folder: Path) -> Plan | None:
@@ -156,10 +124,8 @@ def _recorded(folder: Path) -> Plan | None:
 
 def _print_choice(plan: Plan) -> None:
     assert plan.choice is not None
-    rows = [
-        (c["model"], c["aggregation"], c["baseline"], c["loss"])
-        for c in plan.choice.get("compared", [])
-    ]
+    names = ("model", "aggregation", "baseline", "loss")
+    rows = [[compared[name] for name in names] for compared in plan.choice.get("compared", [])]
     if rows:
         print_table(["network", "aggregation", "baseline", "loss"], rows, title="Compared networks")
     spec = plan.model
@@ -179,8 +145,3 @@ def print_quality(run: Run) -> None:
     )
     if any("mse" in measured and "r2" not in measured for measured in parts.values()):
         typer.echo("R² is not defined for a single set.")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(train)

@@ -8,15 +8,17 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli import options as o
+from capnets.cli.options import ColumnOptions, DataFile, grouped
 from capnets.cli.printing import console
 from capnets.cli.train import print_quality
 
-__all__ = ["add_to", "tune"]
+__all__ = ["tune"]
 
 
+@grouped
 def tune(
-    file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
+    file: DataFile,
+    columns: ColumnOptions,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the study and of the best run.")
     ],
@@ -39,16 +41,6 @@ def tune(
     models: Annotated[
         list[str] | None, typer.Option("--model", "-m", help="Network to try; repeatable.")
     ] = None,
-    set_column: o.SetColumn = None,
-    target: o.Target = None,
-    features: o.Features = None,
-    categories: o.Categories = None,
-    order_column: o.OrderColumn = None,
-    group_column: o.GroupColumn = None,
-    weight_column: o.WeightColumn = None,
-    text_column: o.TextColumn = None,
-    missing: o.Missing = "refuse",
-    classify: o.Classify = None,
     seed: Annotated[
         int, typer.Option(help="Random seed of trials, folds, initial weights and orders.")
     ] = 0,
@@ -56,20 +48,20 @@ def tune(
     """Search for settings by cross-validation and train the best; call it again to continue."""
     from rich.progress import Progress
 
-    from capnets.estimators import SetClassifier, SetRegressor
     from capnets.estimators.problems import file_problem
+    from capnets.estimators.runs import ESTIMATORS
     from capnets.tune import Space
     from capnets.tune import tune as search
 
-    columns = o.columns_of(
-        file, set_column, target, features=features, categories=categories, order=order_column,
-        group=group_column, weight=weight_column, missing=missing, text=text_column,
-    )  # fmt: skip
+    meaning = columns.of(file)
     with tempfile.TemporaryDirectory() as scratch:
-        problem, note = file_problem(file, columns, classify=classify, folder=Path(scratch) / "s")
+        problem, note = file_problem(
+            file, meaning, classify=columns.classify, survival=columns.survival,
+            folder=Path(scratch) / "s",
+        )  # fmt: skip
     typer.echo(note, err=True)
-    kind = SetClassifier if problem.target.classifies else SetRegressor
-    estimator = kind(columns=columns, random_state=seed)
+    kind = ESTIMATORS[problem.target.to_data()["estimator"]]
+    estimator = kind(columns=meaning, random_state=seed)
     space = Space(models=tuple(models)) if models else Space()
     with Progress(console=console(stderr=True)) as bar:
         task = bar.add_task("trials", total=trials)
@@ -80,8 +72,3 @@ def tune(
         )  # fmt: skip
     print_quality(run)
     typer.echo(f"All trials: {out / 'trials.html'}. The best run: {run.folder}")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(tune)

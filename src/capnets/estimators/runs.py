@@ -21,16 +21,18 @@ from capnets.learn.seen import are_seen
 from capnets.runs import Run
 from capnets.sets import Sets
 
-__all__ = ["evaluate_run", "load_estimator", "risk_groups"]
+__all__ = ["ESTIMATORS", "evaluate_run", "load_estimator", "risk_groups"]
+
+
+#: Estimators by the name that runs record.
+ESTIMATORS: dict[str, type[SetRegressor] | type[SetClassifier] | type[SetSurvival]] = {
+    kind.__name__: kind for kind in (SetRegressor, SetClassifier, SetSurvival)
+}
 
 
 def load_estimator(folder: str | Path) -> SetRegressor | SetClassifier | SetSurvival:
     """Load the fitted estimator of a run that was trained on a table."""
-    run = Run(folder)
-    kinds: dict[str, type[SetRegressor] | type[SetClassifier] | type[SetSurvival]] = {
-        kind.__name__: kind for kind in (SetRegressor, SetClassifier, SetSurvival)
-    }
-    kind = kinds.get(run.config.data.get("estimator", ""))
+    kind = ESTIMATORS.get(Run(folder).config.data.get("estimator", ""))
     if kind is None:
         raise InputError(f"{folder} was trained on a set task, not on a table of your own")
     return kind.load(folder)

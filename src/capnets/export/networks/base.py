@@ -10,7 +10,7 @@ summing added values.
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from capnets.errors import InputError
 from capnets.export.graph import Edge, Graph
 from capnets.export.layers import layer
 from capnets.export.rows import Rows
+from capnets.export.traced import trace_values
 from capnets.models.base import AdditiveModel, SetModel, SteppingModel
 
 __all__ = [
@@ -130,14 +131,7 @@ def _(model: SteppingModel, g: Graph, x: Rows) -> Edge:
 
 @added_values.register(AdditiveModel)
 def _(model: AdditiveModel, g: Graph, x: Rows) -> Edge:
-    graph: Any = getattr(model, "onnx_values", None)
-    if graph is None:
-        raise InputError(
-            f"there is no ONNX graph for a network of type {type(model).__name__} yet; write one "
-            "as its method `onnx_values(g, x)`, or register it with "
-            "`capnets.export.networks.added_values.register`"
-        )
-    values = x.become(graph(g, read(model, g, x).edge))
+    values = x.become(trace_values(model, g, read(model, g, x).edge))
     return values.become(scaled(model, g, values.edge)).padded(g)
 
 

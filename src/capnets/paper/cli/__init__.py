@@ -10,7 +10,8 @@ __all__ = ["add_to"]
 def add_to(app: typer.Typer) -> None:
     """Register the commands; called through the entry point group `capnets.commands`."""
     # Imported here: these modules import `capnets.cli`, which calls this function.
-    from capnets.paper.cli import report, reproduce
+    from capnets.paper.cli.report import report
+    from capnets.paper.cli.reproduce import reproduce
 
-    report.add_to(app)
-    reproduce.add_to(app)
+    app.command()(report)
+    app.command()(reproduce)

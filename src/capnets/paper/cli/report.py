@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.printing import Json, print_json, print_table
+from capnets.cli.options import Json
+from capnets.cli.printing import print_json, print_table
 
-__all__ = ["add_to", "report"]
+__all__ = ["report"]
 
 
 def report(
@@ -61,8 +62,3 @@ def report(
             "`capnets reproduce` makes them again."
         )
     typer.echo("Written: " + ", ".join(str(path) for path in paths))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(report)

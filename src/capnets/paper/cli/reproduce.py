@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capnets.cli.printing import Json, print_json, print_table
+from capnets.cli.options import Json
+from capnets.cli.printing import print_json, print_table
 from capnets.errors import InputError
 
 if TYPE_CHECKING:
     from capnets.paper.plan import Plan
     from capnets.paper.scheduler import Outcome
 
-__all__ = ["add_to", "reproduce"]
+__all__ = ["reproduce"]
 
 
 Names = Annotated[str | None, typer.Option(help="Only these, separated by commas.")]
@@ -201,8 +202,3 @@ def _say_outcome(outcome: Outcome, folder: Path, *, as_json: bool) -> None:
     for reason, count in sorted(not_done.items()):
         typer.secho(f"{count} not done: {reason}", fg="red", err=True)
     typer.echo(f"Compare with the paper: capnets report {folder}")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(reproduce)
