@@ -1,11 +1,13 @@
 """Each fault is named with its file, column, row or set."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from capnets.errors import InputError
-from capnets.ingest import Columns, read_npz, read_table, sources
+from capnets.ingest import Columns, formats, read_npz, read_table
 
 NUMBERS = Columns(set="basket", target="worth", features=("x*",))
 
@@ -56,7 +58,10 @@ def test_target_that_varies(frame):
 
 def test_text_where_numbers_belong(frame, tmp_path):
     columns = Columns(set="basket", target="worth", features=("x1", "colour"))
-    refused(frame, columns, "'colour'", "row 0", "categories")
+    names = frame.assign(colour=[f"name {k}" for k in range(len(frame))])
+    refused(names, columns, "'colour'", "row 0", "--categories colour", "--hashed colour")
+    numbers = frame.assign(colour=["1.5", "oops"] * 20)  # a typing error is no category
+    refused(numbers, columns, "'colour'", "row 1", "'oops'")
     schema = read_table(frame, NUMBERS).schema
     path = tmp_path / "t.csv"
     with_value(frame, 7, "x1", "oops").to_csv(path, index=False)
@@ -73,7 +78,7 @@ def test_messages_call_a_set_as_the_file_does(tmp_path):
 
 
 def test_text_far_down_a_csv_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK", 1000)
+    monkeypatch.setattr(formats, "BLOCK", 1000)
     path = tmp_path / "t.csv"
     path.write_text("s,x\n" + "1,2.5\n" * 1600 + "1,oops\n")
     refused(path, Columns(set="s"), str(path), "'x'", "oops", "1602")
@@ -155,8 +160,8 @@ def test_column_with_two_meanings():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (pd.Timestamp("2024-01-01"), ("dates or times", "days since")),
-        ([1, 2], ("lists or records", "a column of each entry")),
+        (datetime.time(12, 30), ("dates or times", "hours, minutes")),
+        (["a", "b"], ("lists or records", "a column of each entry")),
         (b"x", ("binary", "numbers")),
     ],
 )

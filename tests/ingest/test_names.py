@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capnets.errors import InputError
-from capnets.ingest import Columns, read_table
-from capnets.ingest import sources as sources_module
+from capnets.ingest import Columns, formats, read_table
 from ingest.written import write
 
 
@@ -113,7 +112,7 @@ def test_an_empty_field_is_no_category(tmp_path):
 
 
 def test_names_after_booleans_in_a_csv_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources_module, "BLOCK", 1000)
+    monkeypatch.setattr(formats, "BLOCK", 1000)
     path = tmp_path / "t.csv"
     booleans = "s,flag,x\n" + "true,true,0\nfalse,FALSE,1\n" * 100
     columns = Columns(set="s")

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from capnets.ingest import Columns, Schema, read_table
-from capnets.ingest import sources as sources_module
+from capnets.ingest import Columns, Schema, formats, read_table
 from ingest.written import write
 
 
 def test_whole_numbers_in_the_first_csv_block_may_become_fractions(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources_module, "BLOCK", 1000)
+    monkeypatch.setattr(formats, "BLOCK", 1000)
     path = tmp_path / "t.csv"
     rows = "\n".join(f"{k},{k % 7},1" for k in range(1000))
     path.write_text(f"s,x,y\n{rows}\n1000,0.5,1\n")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capnets.errors import InputError
-from capnets.ingest import Columns, Schema, read_table
+from capnets.ingest import Columns, Schema, formats, read_table
 from capnets.ingest import sources as sources_module
 from capnets.sets import Sets
 from ingest.written import NUMBERS, write
@@ -25,7 +25,8 @@ def slow_sets(frame, features, target):
 
 @pytest.mark.parametrize("kind", ["frame", "arrow", ".parquet", ".csv", ".tsv", ".feather"])
 def test_every_format_gives_the_same_sets(frame, tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(sources_module, "ROWS", 6)  # so that sets cross batches
+    for module in (formats, sources_module):
+        monkeypatch.setattr(module, "ROWS", 6)  # so that sets cross batches
     table = {"frame": frame, "arrow": pa.Table.from_pandas(frame)}.get(kind)
     if table is None:
         table = write(frame, tmp_path / f"t{kind}")

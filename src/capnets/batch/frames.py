@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,13 @@ from capnets.estimators.base import SetEstimator
 from capnets.estimators.predicting import prediction_columns
 from capnets.estimators.runs import load_estimator
 from capnets.ingest.columns import ROW
+from capnets.ingest.frames import as_pandas, like
 from capnets.sets import Array, Sets
 
 __all__ = ["columns_read", "load", "predict", "set_column"]
 
 
-def predict(frame: pd.DataFrame, run: str | Path | SetEstimator) -> pd.DataFrame:
+def predict(frame: Any, run: str | Path | SetEstimator) -> Any:
     """Return predictions and added values for every row of a frame.
 
     The frame must hold whole sets: a part of a set is a valid set, so a set that is cut in two goes
@@ -27,17 +29,22 @@ def predict(frame: pd.DataFrame, run: str | Path | SetEstimator) -> pd.DataFrame
     Parameters
     ----------
     frame
-        One row per instance. Columns that the run does not read, such as keys, are kept.
+        One row per instance: a frame of pandas, polars, Arrow or DuckDB. Columns that the run does
+        not read, such as keys, are kept.
     run
         The folder of a run that was trained on a table, or a fitted estimator.
 
     Returns
     -------
-    pandas.DataFrame
-        The set column, the columns that the run does not read, and `prediction`, `added_value` and
-        the other columns of `capnets predict`. Rows and index are those of `frame`.
+    frame
+        A frame of the same library (an Arrow table for DuckDB): the set column, the columns that
+        the run does not read, and `prediction`, `added_value` and the other columns of
+        `capnets predict`. Rows and index are those of `frame`.
     """
-    estimator = load(run)
+    return like(frame, _predict(as_pandas(frame), load(run)))
+
+
+def _predict(frame: pd.DataFrame, estimator: SetEstimator) -> pd.DataFrame:
     kept = [n for n in frame.columns if n == set_column(estimator) or n not in _features(estimator)]
     out: pd.DataFrame = frame[kept].copy()
     new = _predicted(estimator, frame) if len(frame) else _nothing_predicted(estimator)

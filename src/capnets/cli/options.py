@@ -87,6 +87,10 @@ class ColumnOptions:
         list[str] | None,
         _option(panel=COLUMNS, help="Column or pattern of categories; repeatable."),
     ] = None
+    hashed: Annotated[
+        list[str] | None,
+        _option(panel=COLUMNS, help="Categories with very many values, to be hashed; repeatable."),
+    ] = None
     order_column: Annotated[
         str | None, _option(panel=COLUMNS, help="Column that orders the instances of a set.")
     ] = None
@@ -125,9 +129,9 @@ class ColumnOptions:
         """Return the meaning of the columns of a file; None for .npz, which has none."""
         targets = self._targets()
         others = {
-            "features": self.features, "categories": self.categories, "order": self.order_column,
-            "group": self.group_column, "weight": self.weight_column, "missing": self.missing,
-            "text": self.text_column,
+            "features": self.features, "categories": self.categories, "hashed": self.hashed,
+            "order": self.order_column, "group": self.group_column, "weight": self.weight_column,
+            "missing": self.missing, "text": self.text_column,
         }  # fmt: skip
         given = {k: tuple(v) if isinstance(v, list) else v for k, v in others.items() if v}
         if Path(file).suffix == ".npz":

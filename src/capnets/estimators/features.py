@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -14,10 +14,8 @@ from capnets.errors import InputError, unknown
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.inputs import read
 from capnets.ingest import Columns, Schema, SetData
+from capnets.ingest.frames import like
 from capnets.sets import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["SetFeatures"]
 
@@ -104,8 +102,11 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.network_ = clone(self.network).fit(X, y)
         return self
 
-    def transform(self, X: Any) -> pd.DataFrame:
-        """Return a frame with one row per set, indexed by the names of the sets."""
+    def transform(self, X: Any) -> Any:
+        """Return a frame with one row per set, of the library of X (of pandas, if X is no frame).
+
+        A pandas frame is indexed by the names of the sets.
+        """
         import pandas as pd
 
         data = self._read(X)
@@ -114,9 +115,8 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         described = np.array(rows).reshape(len(sets), -1)
         if self.network is not None:
             described = np.concatenate([described, self._network_columns(X)], axis=1)
-        return pd.DataFrame(
-            described, columns=self.get_feature_names_out().tolist(), index=sets.ids
-        )
+        names = self.get_feature_names_out().tolist()
+        return like(X, pd.DataFrame(described, columns=names, index=sets.ids))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns, such as `mean_price`."""

@@ -12,7 +12,8 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.estimators.documents import opened
 from capnets.ingest import Columns, Schema, SetData, read_npz, read_table
-from capnets.ingest.sources import arrow_table
+from capnets.ingest.addresses import is_address
+from capnets.ingest.sources import arrow_table, is_table
 from capnets.sets import Sets
 
 __all__ = ["is_table", "known_table", "read"]
@@ -72,11 +73,13 @@ def _columns_of(columns: Columns | Schema | str | None) -> Columns | Schema:
 
 def known_table(X: Any) -> Any:
     """Return X, if it is a table, in a form that `read_table` knows."""
-    if isinstance(X, str | Path) and not Path(X).exists():
+    if isinstance(X, str | Path) and not is_address(X) and not Path(X).exists():
         raise InputError(f"{X}: there is no such file")
-    if hasattr(X, "iloc") or isinstance(X, Sets):
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):  # a lazy frame of polars
+        X = X.collect()
+    if is_table(X) or isinstance(X, Sets):
         return X
-    if hasattr(X, "__arrow_c_stream__") or type(X).__module__.startswith("pyarrow"):
+    if type(X).__module__.startswith("pyarrow"):
         return arrow_table(X)
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         raise InputError(
@@ -84,11 +87,6 @@ def known_table(X: Any) -> Any:
             "give a pandas frame (X.to_pandas()) or an Arrow table (X.to_arrow())"
         )
     return X
-
-
-def is_table(X: Any) -> bool:
-    """Return whether X is a table: a file, a frame or an Arrow stream."""
-    return isinstance(X, str | Path) or hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__")
 
 
 def _arrays(X: Any) -> list[Any]:

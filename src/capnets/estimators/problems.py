@@ -16,6 +16,7 @@ from capnets.estimators.inputs import read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
 from capnets.estimators.times import as_survival
 from capnets.ingest import Columns, Schema, SetData, check_leakage
+from capnets.ingest.addresses import is_address
 from capnets.learn import Problem, Target
 from capnets.sets import Array
 
@@ -87,7 +88,7 @@ def file_problem(
     folder
         As in `data_problem`.
     """
-    if not Path(file).exists():
+    if not is_address(file) and not Path(file).exists():
         task = "" if Path(file).suffix else f"; set tasks: `capnets task train {file}`"
         raise InputError(f"{file}: there is no such file{task}")
     data = read(file, columns, labels=True, classify=bool(classify), learning=True, folder=folder)

@@ -8,12 +8,14 @@ learned from all rows of the table, before sets are held out for validation or t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Self
 
 from capnets.errors import InputError, unknown
+from capnets.ingest.dates import PARTS
 from capnets.records import Record
 
 __all__ = ["MISSING", "ROW", "Columns", "Feature", "Schema", "matches", "missing_column"]
@@ -40,7 +42,10 @@ class Columns(Record):
         does not match the stored index of a frame.
     categories
         Names or patterns of features that are categories although they look like numbers.
-        Booleans and Arrow or pandas categories always are.
+        Booleans and Arrow or pandas categories always are, and text with at most 20 values is.
+    hashed
+        Names or patterns of categories with very many values. Every value is hashed into one of
+        `buckets` inputs, so unseen values are allowed and some values share an input.
     order
         Column that orders the instances of a set; by default the order of the rows.
     group
@@ -55,6 +60,8 @@ class Columns(Record):
         Column of text, which estimators turn into sentence vectors. With a set column, a row is a
         sentence; without one, a row is a document and its sentences are the set. Other columns are
         features only if they are named.
+    buckets
+        Number of inputs of a hashed category.
     """
 
     set: str = ""
@@ -66,19 +73,23 @@ class Columns(Record):
     weight: str | None = None
     missing: str = "refuse"
     text: str | None = None
+    hashed: tuple[str, ...] = ()
+    buckets: int = 64
 
     def __post_init__(self) -> None:
         if not self.set:
             if self.text is None:
                 raise InputError("name the set column: it names the set of each instance")
             object.__setattr__(self, "set", ROW)
-        for name in ("target", "features", "categories"):
+        for name in ("target", "features", "categories", "hashed"):
             object.__setattr__(self, name, _listed(name, getattr(self, name)))
         for name in ("set", "order", "group", "weight", "text"):
             if not isinstance(getattr(self, name), str | None):
                 raise InputError(
                     f"{name} must be the name of a column, not {getattr(self, name)!r}"
                 )
+        if not 2 <= self.buckets <= 65536:
+            raise InputError(f"buckets must be from 2 to 65,536, not {self.buckets}")
         if self.missing not in MISSING:
             raise unknown("rule for missing values", self.missing, MISSING)
         others = (self.order, self.group, self.weight, self.text)
@@ -111,10 +122,14 @@ class Columns(Record):
         """Return whether the user declared this column a category."""
         return any(matches(name, pattern) for pattern in self.categories)
 
+    def is_hashed(self, name: str) -> bool:
+        """Return whether the user declared this column a category to be hashed."""
+        return any(matches(name, pattern) for pattern in self.hashed)
+
 
 @dataclass(frozen=True)
 class Feature(Record):
-    """A feature column: a number, or a category with known values.
+    """A feature column: a number, a category with known values, a hashed category, or a date.
 
     Parameters
     ----------
@@ -127,18 +142,35 @@ class Feature(Record):
     offset
         Number that is subtracted in float64. It differs from 0 only if float32 cannot distinguish
         the values of the column, such as times in seconds or projected coordinates.
+    buckets
+        Number of inputs of a hashed category; 0 for other columns.
+    date
+        Whether the column holds dates; see `capnets.ingest.dates`.
     """
 
     name: str
     categories: tuple[str, ...] | None = None
     fill: float | None = None
     offset: float = 0.0
+    buckets: int = 0
+    date: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Kind of the column: number, category, hashed or date."""
+        if self.date:
+            return "date"
+        return "hashed" if self.buckets else "number" if self.categories is None else "category"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the numbers that the column becomes: one, or one per category."""
+        """Names of the numbers that the column becomes."""
         if self.categories is not None:
             return tuple(f"{self.name}={c}" for c in self.categories)
+        if self.buckets:
+            return tuple(f"{self.name}#{k}" for k in range(self.buckets))
+        if self.date:
+            return tuple(f"{self.name}{part}" for part in PARTS)
         if not self.offset:
             return (self.name,)
         amount = str(abs(self.offset)).removesuffix(".0")
@@ -178,7 +210,7 @@ class Schema(Record):
     def numbers(self) -> dict[Any, int]:
         """Position of each number column among the inputs of the network."""
         columns = self.feature_columns
-        return {f.name: columns.index(f.name) for f in self.features if f.categories is None}
+        return {f.name: columns.index(f.name) for f in self.features if f.kind == "number"}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -198,8 +230,15 @@ def _listed(name: str, value: Any) -> tuple[str, ...]:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Return whether a pattern matches a column; a name may itself look like a pattern."""
-    return name == pattern or fnmatchcase(name, pattern)
+    """Return whether a pattern matches a column; a name may itself look like a pattern.
+
+    The name of a vector matches all of its entries:
+
+    >>> matches("emb[3]", "emb"), matches("emb[3]", "e*"), matches("a[b]", "a[b]")
+    (True, True, True)
+    """
+    whole = re.sub(r"\[\d+\]$", "", name)
+    return pattern in (name, whole) or fnmatchcase(name, pattern)
 
 
 def missing_column(name: str, names: list[str], *, where: str) -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from math import isfinite
 from typing import Any
@@ -9,56 +10,19 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.ingest.columns import Columns, Feature, Schema, matches, missing_column
-from capnets.ingest.sources import Source
+from capnets.ingest.columns import Feature, Schema, missing_column
+from capnets.ingest.dates import days_of, weekdays
+from capnets.ingest.kinds import is_date, is_number, not_a_number
+from capnets.ingest.source import Source
 from capnets.sets import Array
-from capnets.sets.precision import Range
 
 __all__ = [
-    "Encoder", "as_meant", "as_text", "check_amounts", "check_plain", "distinct_values",
-    "learn_schema", "number_column", "place_column", "text_column",
+    "Encoder", "as_meant", "as_text", "bucket", "distinct_values", "number_column", "place_column",
+    "text_column",
 ]  # fmt: skip
 
-#: A category with more values than this is probably an identifier.
-MOST_CATEGORIES = 256
 #: An imputation is part of a trained network.
 RULE = 'Choose it when training: --missing mean (or zero), Columns(missing="mean").'
-
-
-def learn_schema(source: Source, columns: Columns) -> Schema:
-    """Learn which columns are features, the values of categories, and the offsets of numbers.
-
-    Reads only columns of categories and of 64-bit numbers. Imputed values are learned later, when
-    all numbers are read.
-    """
-    names = source.names
-    if columns.text is not None and f"{columns.text}[0]" not in names:
-        raise InputError(
-            f"{source.name}: the text of {columns.text!r} has to become numbers first; "
-            "SetRegressor, SetClassifier and the command line do that"
-        )
-    for name in (columns.set, *columns.target, columns.order, columns.group, columns.weight):
-        if name is not None and name not in names:
-            raise missing_column(name, names, where=source.name)
-    for pattern in columns.categories:
-        if not any(matches(n, pattern) for n in names):
-            raise missing_column(pattern, names, where=source.name)
-    chosen = columns.choose(names, where=source.name, index=source.index)
-    types = dict(zip(names, source.schema.types, strict=True))
-    categories = [n for n in chosen if columns.is_category(n) or _is_category(types[n])]
-    check_plain(source, chosen)
-    for name in chosen:
-        if name not in categories and not _is_number(types[name]):
-            raise _not_a_number(source, name)
-    numbers = [n for n in chosen if n not in categories and _is_wide(types[n])]
-    seen, ranges = _look_through(source.with_text(categories), categories, numbers)
-    features = tuple(
-        Feature(n, categories=seen[n])
-        if n in seen
-        else Feature(n, offset=ranges[n].middle() if n in ranges and ranges[n].loses() else 0.0)
-        for n in chosen
-    )
-    return Schema(columns, features)
 
 
 class Encoder:
@@ -79,8 +43,9 @@ class Encoder:
         for feature in schema.features:
             if feature.name not in names:
                 raise missing_column(feature.name, names, where=source.name)
-            if feature.categories is None and not _is_number(types[feature.name]):
-                raise _not_a_number(source, feature.name)
+            right = {"number": is_number, "date": is_date}.get(feature.kind)
+            if right is not None and not right(types[feature.name]):
+                raise not_a_number(source, feature.name)
         self.width = len(schema.feature_names)
         self.refuse = schema.columns.missing == "refuse"
 
@@ -90,14 +55,36 @@ class Encoder:
         place = 0
         with np.errstate(over="ignore"):  # values beyond float32 become infinite and are refused
             for feature in self.schema.features:
-                column = batch.column(feature.name)
-                if feature.categories is None:
-                    out[:, place] = number_column(column) - feature.offset
-                else:
-                    self._categories(feature, column, out[:, place:], row)
+                own = out[:, place : place + len(feature.names)]
+                self._encode(feature, batch.column(feature.name), own, row)
                 place += len(feature.names)
         self._check(out, batch, row)
         return out
+
+    def _encode(self, feature: Feature, column: Any, out: Array, row: int) -> None:
+        """Write the numbers of a column; ages and gaps of dates follow when all rows are read."""
+        if feature.kind == "category":
+            self._categories(feature, column, out, row)
+        elif feature.kind == "hashed":
+            self._hashed(feature, column, out, row)
+        elif feature.kind == "date":
+            days = days_of(column)
+            out[:, :7] = weekdays(days)
+            out[np.isnan(days), 7:] = np.nan
+        else:
+            out[:, 0] = number_column(column) - feature.offset
+
+    def _hashed(self, feature: Feature, column: Any, out: Array, row: int) -> None:
+        values, codes = text_column(column)
+        missing = np.flatnonzero(codes < 0)
+        if len(missing) and self.refuse:
+            raise InputError(
+                f"{self.source.name}, row {row + int(missing[0])} (from 0), column "
+                f"{feature.name!r}: no value; with an imputation it is encoded as all zeros. {RULE}"
+            )
+        buckets = np.array([bucket(v, feature.buckets) for v in values] or [0])
+        known = np.flatnonzero(codes >= 0)
+        out[known, buckets[codes[known]]] = 1.0
 
     def _categories(self, feature: Feature, column: Any, out: Array, row: int) -> None:
         assert feature.categories is not None
@@ -190,6 +177,12 @@ def text_column(column: Any) -> tuple[list[str], Array]:
     return [as_text(v) for v in values], codes
 
 
+def bucket(value: str, buckets: int) -> int:
+    """Return the bucket of a category, the same on every machine."""
+    digest = hashlib.blake2b(_category(value).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % buckets
+
+
 def as_text(value: Any) -> str:
     """Return the name of a category or class: 2.0 is 2, as missing values make integers floats."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -212,130 +205,3 @@ def _category(written: str) -> str:
     """Return the name of a category that is a number or a Boolean: 2.0 is 2, true is True."""
     spelled = written.capitalize()
     return spelled if spelled in ("True", "False") else as_text(as_meant(written))
-
-
-def _look_through(
-    source: Source, categories: list[str], numbers: list[str]
-) -> tuple[dict[str, tuple[str, ...]], dict[str, Range]]:
-    """Return the values of categories and the ranges of numbers."""
-    seen: dict[str, set[str]] = {n: set() for n in categories}
-    ranges = {n: Range() for n in numbers}
-    for batch in source.batches([*categories, *numbers]) if categories or numbers else ():
-        for name, reach in ranges.items():
-            reach.add(number_column(batch.column(name)))
-        for name, found in seen.items():
-            values, codes = text_column(batch.column(name))
-            found |= {values[k] for k in np.unique(codes) if k >= 0}
-            if len(found) > MOST_CATEGORIES:
-                raise InputError(
-                    f"{source.name}, column {name!r}: more than {MOST_CATEGORIES} categories; "
-                    "is it a name? Leave it out of the features."
-                )
-    return {n: tuple(sorted(v)) for n, v in seen.items()}, ranges
-
-
-def _is_wide(kind: Any) -> bool:
-    """Return whether numbers of this type may lose digits in float32."""
-    import pyarrow as pa
-
-    narrow = (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.null())
-    return kind not in narrow
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
-    t = pa.types
-    return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_null(kind))
-
-
-def _is_category(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_dictionary(kind) or pa.types.is_boolean(kind))
-
-
-def check_plain(source: Source, names: list[str]) -> None:
-    """Refuse columns whose entries are lists, records or of a type that Arrow does not know."""
-    import pyarrow as pa
-
-    for name in names:
-        kind = source.schema.field(name).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if _is_bytes(kind):
-            raise InputError(
-                f"{source.name}: column {name!r} holds {kind} where numbers or text belong; "
-                "decode it, or leave it out"
-            )
-        if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
-            raise InputError(
-                f"{source.name}: column {name!r} holds {_words(kind)} where one value belongs; "
-                "make a column of each entry, or leave it out"
-            )
-
-
-def _is_bytes(kind: Any) -> bool:
-    import pyarrow as pa
-
-    t = pa.types
-    fixed = t.is_fixed_size_binary(kind) and not t.is_decimal(kind)
-    return bool(fixed or t.is_binary(kind) or t.is_large_binary(kind))
-
-
-def check_amounts(source: Source, name: str) -> None:
-    """Refuse a column of amounts that does not hold numbers."""
-    import pyarrow as pa
-
-    kind = source.schema.field(name).type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if not (_is_number(kind) or pa.types.is_boolean(kind)):
-        raise InputError(
-            f"{source.name}, column {name!r} holds {_words(kind)} where numbers belong; turn it "
-            f"into numbers{' (days since some day)' * pa.types.is_temporal(kind)}, or name another "
-            "column"
-        )
-
-
-def _not_a_number(source: Source, name: str) -> InputError:
-    import pyarrow as pa
-
-    kind = source.schema.field(name).type
-    if pa.types.is_temporal(kind):
-        advice = "turn them into numbers (days since some day, the hour, the weekday)"
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        advice = f"name it among the categories (--categories {name}), correct it"
-    else:
-        advice = "turn it into numbers"
-    return InputError(
-        f"{source.name}: column {name!r} holds {_words(kind)} where numbers belong"
-        f"{_example(source, name)}; {advice}, or choose the features without it"
-    )
-
-
-def _words(kind: Any) -> str:
-    """Describe the values of a column type in a message."""
-    import pyarrow as pa
-
-    t = pa.types
-    if t.is_string(kind) or t.is_large_string(kind):
-        return "text"
-    if t.is_temporal(kind):
-        return f"dates or times ({kind})"
-    if t.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
-        return f"lists or records ({kind})"
-    return str(kind)
-
-
-def _example(source: Source, name: str) -> str:
-    """Describe the first row whose text is no number."""
-    row = 0
-    for batch in source.batches([name]):
-        for k, value in enumerate(batch.column(0).to_pylist()):
-            try:
-                float(value if isinstance(value, str) else 0)
-            except ValueError:
-                return f" (row {row + k} from 0 holds {value!r})"
-        row += len(batch)
-    return ""

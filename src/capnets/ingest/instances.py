@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,13 @@ class MemoryPool:
         for block in self.blocks:
             np.copyto(block, values, where=np.isnan(block))
 
+    def put(self, column: int, values: Array) -> None:
+        """Replace some columns, from a number of the first one on."""
+        row, width = 0, values.shape[1]
+        for block in self.blocks:
+            block[:, column : column + width] = values[row : row + len(block)]
+            row += len(block)
+
     def finish(self, arrays: dict[str, Array], feature_names: tuple[str, ...]) -> Sets:
         """Return the sets over all rows."""
         return Sets(np.concatenate(self.blocks), **arrays, feature_names=feature_names)
@@ -91,12 +99,20 @@ class FilePool(MemoryPool):
 
     def fill(self, values: Array) -> None:
         """Replace missing values, a block at a time."""
+        for _, block in self._mapped():
+            np.copyto(block, values, where=np.isnan(block))
+
+    def put(self, column: int, values: Array) -> None:
+        """Replace some columns, a block at a time."""
+        for start, block in self._mapped():
+            part = values[start : start + len(block)]
+            block[:, column : column + values.shape[1]] = part
+
+    def _mapped(self) -> Iterator[tuple[int, Array]]:
+        """Yield the first row and the rows of every block; mapping anew bounds the memory."""
         self._complete()
         for start in range(0, self.rows, ROWS):
-            pool = npy.open_memmap(self.path, mode="r+")  # mapping anew bounds the memory
-            block = pool[start : start + ROWS]
-            np.copyto(block, values, where=np.isnan(block))
-            del pool, block
+            yield start, npy.open_memmap(self.path, mode="r+")[start : start + ROWS]
 
     def finish(self, arrays: dict[str, Array], feature_names: tuple[str, ...]) -> Sets:
         """Write the other arrays beside the instances and memory-map all of them."""

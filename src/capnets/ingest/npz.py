@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 
 from capnets.errors import InputError
 from capnets.ingest.set_data import SetData
-from capnets.ingest.sources import reading
+from capnets.ingest.source import reading
 from capnets.memory import check_memory
 from capnets.sets import Array, Sets, validation
 

@@ -15,8 +15,11 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.ingest.columns import Columns, Schema, missing_column
-from capnets.ingest.encode import Encoder, as_text, check_plain, learn_schema, place_column
+from capnets.ingest.dates import ages_and_gaps, days_of
+from capnets.ingest.encode import Encoder, as_text, place_column
 from capnets.ingest.instances import FilePool, MemoryPool
+from capnets.ingest.kinds import check_plain
+from capnets.ingest.learning import learn_schema
 from capnets.ingest.npz import read_npz
 from capnets.ingest.set_columns import Owners, PerSet
 from capnets.ingest.set_data import SetData
@@ -95,6 +98,7 @@ def read_table(
                 progress(reader.rows, source.rows)
         if not reader.rows:
             raise InputError(f"{source.name} has no rows; at least one instance is needed")
+        reader.place_dates(pool)
         if learned:
             schema = replace(
                 schema, classes=reader.classes(), features=_filled(schema, pool.means())
@@ -127,6 +131,7 @@ class _Reader:
                 raise missing_column(name, source.names, where=source.name)
         self.owners = Owners(source, columns.set)
         self.places: list[Array] = []
+        self.dates: dict[str, list[Array]] = {f.name: [] for f in schema.features if f.date}
         self.rows = 0
         self.targets = self._targets(classify, learning) if labels else []
         self.group = PerSet(source, group, names=True) if group else None
@@ -162,7 +167,16 @@ class _Reader:
                 per_set.add(batch, codes, self.owners, self.rows)
         if (order := self.schema.columns.order) is not None:
             self.places.append(self._places(batch, order))
+        for name, days in self.dates.items():
+            days.append(days_of(batch.column(name)))
         self.rows += len(batch)
+
+    def place_dates(self, pool: MemoryPool) -> None:
+        """Write ages and gaps of dates, which depend on the other rows of a set."""
+        names = self.schema.feature_names
+        for name, days in self.dates.items():
+            values = ages_and_gaps(np.concatenate(days), self.owners.codes())
+            pool.put(names.index(f"{name} age"), values.astype(np.float32))
 
     def _places(self, batch: Any, order: str) -> Array:
         where, column = f"{self.source.name}, column {order!r}", batch.column(order)
@@ -253,7 +267,11 @@ def _is_number(name: Any) -> bool:
 def _names(schema: Schema, *, classify: bool) -> list[str]:
     """Return the columns whose values are names: of sets, groups, categories and classes."""
     columns = schema.columns
-    names = [columns.set, columns.group, *(f.name for f in schema.features if f.categories)]
+    names = [
+        columns.set,
+        columns.group,
+        *(f.name for f in schema.features if f.categories or f.buckets),
+    ]
     if (classify or schema.classes is not None) and len(columns.target) == 1:
         names += columns.target
     return [name for name in names if name is not None]
@@ -275,7 +293,7 @@ def _filled(schema: Schema, means: Array) -> tuple[Any, ...]:
     at = dict(zip(schema.feature_columns, means.tolist(), strict=True))
     zero = schema.columns.missing == "zero"
     return tuple(
-        f if f.categories is not None else replace(f, fill=0.0 if zero else at[f.name] + f.offset)
+        replace(f, fill=0.0 if zero else at[f.name] + f.offset) if f.kind == "number" else f
         for f in schema.features
     )
 

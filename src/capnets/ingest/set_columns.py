@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.ingest.encode import (
-    as_meant,
-    as_text,
-    check_amounts,
-    distinct_values,
-    number_column,
-)
-from capnets.ingest.sources import GAPS, Source
+from capnets.ingest.encode import as_meant, as_text, distinct_values, number_column
+from capnets.ingest.kinds import check_amounts
+from capnets.ingest.source import GAPS, Source
 from capnets.sets import Array
 
 __all__ = ["Owners", "PerSet"]

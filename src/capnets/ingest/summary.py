@@ -48,6 +48,8 @@ class Summary(Record):
         Missing values per column that were filled.
     warnings
         Sentences about data that was probably read wrongly.
+    dates
+        Columns of dates.
     """
 
     sets: int
@@ -60,6 +62,7 @@ class Summary(Record):
     labels: str = ""
     missing: dict[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         low, median, high = self.sizes
@@ -71,6 +74,8 @@ class Summary(Record):
         ]
         if self.categories:
             lines[-1] += f"; {_listed(self.categories, 'category', 'categories')}"
+        if self.dates:
+            lines[-1] += f"; {_listed(self.dates, 'date')} (weekday, age and gap in days)"
         if self.ignored:
             lines.append(f"ignored: {_listed(self.ignored, 'column')}")
         if self.labels:
@@ -118,9 +123,11 @@ def summarize(
     names = list(sets.feature_names or range(int(np.prod(sets.feature_shape))))
     numbers = tuple(map(str, names)) if sets.feature_names else ("",) * len(names)
     categories: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
     if schema is not None:
-        numbers = tuple(f.name for f in schema.features if f.categories is None)
-        categories = tuple(f.name for f in schema.features if f.categories is not None)
+        numbers = tuple(f.name for f in schema.features if f.kind == "number")
+        categories = tuple(f.name for f in schema.features if f.kind in ("category", "hashed"))
+        dates = tuple(f.name for f in schema.features if f.date)
         classes = classes or schema.classes
     sizes = sets.sizes
     found = [*_size_warnings(sets), *_column_warnings(sets, names, schema)]
@@ -141,6 +148,7 @@ def summarize(
         "" if sets.y is None else _labels(np.asarray(sets.y), classes),
         {name: count for name, count in (missing or {}).items() if count},
         tuple(found),
+        dates,
     )
 
 

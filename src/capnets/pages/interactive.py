@@ -18,6 +18,7 @@ from capnets.errors import InputError
 from capnets.estimators.documents import reads_sentences
 from capnets.explain.render.instances import Features, Images, Texts
 from capnets.explain.subject import target_of
+from capnets.ingest import Schema
 from capnets.pages.examples import Examples, examples_of
 from capnets.pages.runtime import NAME, Runtime, find_runtime
 from capnets.runs import Run
@@ -116,8 +117,14 @@ def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> di
         "networks": networks,
         "pixels": None if examples.pixels is None else asdict(examples.pixels),
         "sentences": False,  # only a service can embed new ones
-        "schema": None if examples.schema is None else examples.schema.to_dict(),
+        "schema": _readable(examples.schema),
     }
+
+
+def _readable(schema: Schema | None) -> dict[str, Any] | None:
+    """Return the schema if the page can read tables by it: of numbers and categories only."""
+    plain = schema is not None and all(f.kind in ("number", "category") for f in schema.features)
+    return schema.to_dict() if schema is not None and plain else None
 
 
 def _network(run: Run) -> dict[str, Any]:
