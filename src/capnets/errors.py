@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
 
-__all__ = ["DataWarning", "InputError", "LeakageWarning", "SizeWarning", "unknown"]
+__all__ = [
+    "DataWarning", "InputError", "LeakageWarning", "SizeWarning", "check_extra", "unknown",
+]  # fmt: skip
 
 
 class InputError(ValueError):
@@ -37,3 +40,14 @@ def unknown(kind: str, name: object, choices: Iterable[str], *, listed: str = ""
     hint = f": did you mean {' or '.join(map(repr, near))}?" if near else "."
     rest = f"`{listed}` lists all" if listed else f"Choices: {', '.join(known)}"
     return InputError(f"unknown {kind} {name!r}{hint} {rest}")
+
+
+def check_extra(module: str, extra: str, *, purpose: str) -> None:
+    """Raise an error that says what to install, unless a module of an extra is installed.
+
+    >>> check_extra("no_such_module", "plot", purpose="drawing figures")
+    Traceback (most recent call last):
+    capnets.errors.InputError: drawing figures needs no_such_module: pip install 'capnets[plot]'
+    """
+    if find_spec(module) is None:
+        raise InputError(f"{purpose} needs {module}: pip install 'capnets[{extra}]'")

@@ -10,7 +10,7 @@ from capnets.errors import InputError
 from capnets.explain import Explanation, Orders, interactions, shapley_values
 from capnets.explain.evaluation import removal_curve
 from capnets.explain.render.figures import class_matrix, curves
-from capnets.explain.render.instances import Features, Images, Texts, instances_of
+from capnets.explain.render.instances import Features, Images, Texts, grey_png, instances_of
 from capnets.explain.render.rows import number, rows_of
 from capnets.explain.render.terminal import terminal_table
 from capnets.sets import Sets
@@ -216,3 +216,11 @@ def test_table_sorts_without_scripts(signed, page, tmp_path):
     section.get_by_text("reversed").click()
     section.get_by_text("age", exact=True).first.click()
     assert positions() == ["2", "3", "1"]  # ages 0, 3, 2
+
+
+def test_images_are_png_files_without_a_drawing_library():
+    from matplotlib.image import imread
+
+    pixels = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+    read = imread(io.BytesIO(grey_png(pixels)))
+    np.testing.assert_array_equal(np.round(read * 255), pixels)

@@ -80,10 +80,10 @@ def install_runtime(package: str | Path) -> Path:
 
 
 def _folder() -> Path:
-    import pooch
+    from platformdirs import user_cache_dir
 
     chosen = os.environ.get(VARIABLE)
-    return Path(chosen) if chosen else Path(pooch.os_cache("capnets")) / NAME
+    return Path(chosen) if chosen else Path(user_cache_dir("capnets", appauthor=False)) / NAME
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:

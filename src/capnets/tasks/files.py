@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from capnets.errors import InputError, unknown
+from capnets.errors import InputError, check_extra, unknown
 from capnets.files import writing
 
 __all__ = [
@@ -192,9 +192,9 @@ def cache_folder() -> Path:
     chosen = os.environ.get("CAPNETS_CACHE")
     if chosen:
         return Path(chosen)
-    import pooch
+    from platformdirs import user_cache_dir
 
-    return Path(pooch.os_cache("capnets"))
+    return Path(user_cache_dir("capnets", appauthor=False))
 
 
 def find(name: str, *, progress: Progress | None = None) -> Path:
@@ -279,6 +279,7 @@ def _download(file: DataFile, progress: Progress | None) -> Path:
     advice = "Put it into one of these places, or set CAPNETS_DATA to a folder that contains it."
     if file.url is None:
         raise InputError(f"{wanted}\nIt has no public address to download it from.\n{advice}")
+    check_extra("pooch", "data", purpose="downloading data files")
     import pooch
 
     with writing(target) as temporary:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capnets.errors import InputError, unknown
+from capnets.errors import InputError, check_extra, unknown
 from capnets.explain.evaluation import RemovalCurve
 from capnets.explain.explanation import Explanation
 from capnets.explain.render.instances import Images, Instances, checked
@@ -154,6 +154,7 @@ def new_figure(
     width: float, height: float, *, layout: Any = "constrained", ax: Axes | None = None
 ) -> tuple[Figure, Axes]:
     """Return a new figure and its axes, or the given axes and their figure."""
+    check_extra("matplotlib", "plot", purpose="drawing figures")
     from matplotlib.figure import Figure
 
     if ax is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
+from capnets.errors import check_extra
 from capnets.paper.compare import Compared
 from capnets.paper.names import BEYOND, COUNTERPART, RECURRENT, label
 
@@ -167,6 +168,7 @@ class _Drawing:
         self.title, self.words = title, words
 
     def __enter__(self) -> _Drawing:
+        check_extra("matplotlib", "plot", purpose="drawing figures")
         from matplotlib.figure import Figure
 
         self.figure = Figure(figsize=(3.5, 2.6), layout="constrained")
