@@ -145,3 +145,18 @@ def test_labels_of_documents_are_looked_up_by_the_rows_of_the_frame(vectors):
         np.testing.assert_array_equal(found, expected)
     with pytest.raises(InputError, match="the index of y"):
         SetRegressor(**settings).fit(frame, stars.set_axis(list("abcd")))
+
+
+def test_explanations_show_sentences(vectors, tmp_path):
+    columns = Columns(text="review", target="stars")
+    estimator = SetRegressor(columns=columns, members=1, orders=1, epochs=1, random_state=0)
+    estimator.fit(pd.concat([REVIEWS] * 5, ignore_index=True))
+    found = estimator.explain(REVIEWS)
+    said = [s for text in REVIEWS["review"] for s in split_sentences(text)]
+    assert found.instances.sentences == tuple(said)
+    assert "It fits." in found.to_html()
+    assert "review[0]" not in found.to_html()
+    REVIEWS.to_csv(tmp_path / "reviews.csv", index=False)
+    assert estimator.explain(tmp_path / "reviews.csv").instances.sentences == tuple(said)
+    arrays = estimator.explain([np.ones((2, 3))])  # vectors have no words
+    assert len(arrays.instances) == 2

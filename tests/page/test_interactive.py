@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,6 +23,7 @@ from capnets.runs import Run, RunConfig
 from capnets.sets import Sets
 from capnets.tasks import make, parse_task
 from nodes import STATIC, node
+from screens import Screen
 
 WIDTHS = (390, 1200)
 
@@ -65,59 +65,6 @@ def shops(tmp_path_factory):
     return estimator, run, folder / "shops.csv", frame
 
 
-class Screen:
-    """The page as a user operates it."""
-
-    def __init__(self, page, text: str, folder: Path) -> None:
-        self.page = page
-        page.context.set_offline(True)
-        self.requests: list[str] = []
-        page.on("request", lambda request: self.requests.append(request.url))
-        (folder / "page.html").write_text(text, encoding="utf-8")
-        page.goto(f"file://{folder}/page.html")
-        page.wait_for_selector("body[data-turn]", timeout=60_000)
-
-    def settled(self, action) -> None:
-        before = int(self.page.locator("body").get_attribute("data-turn"))
-        action()
-        self.page.wait_for_function(f"Number(document.body.dataset.turn) > {before}")
-        self.page.wait_for_function(
-            "Number(document.body.dataset.turn) === globalThis.capnets.turn"
-        )
-
-    @property
-    def rows(self) -> list[int]:
-        """The instances of the set, as rows of the page's table."""
-        return self.page.evaluate("capnets.session.items.map((item) => item.row)")
-
-    @property
-    def values(self) -> np.ndarray:
-        """Instances x networks, read from the list."""
-        items = self.page.locator("#items > li")
-        return np.array([json.loads(v) for v in items.evaluate_all(
-            "rows => rows.map((row) => row.dataset.values)")])  # fmt: skip
-
-    @property
-    def predictions(self) -> list[float]:
-        cards = self.page.locator(".network")
-        return [float(v) for v in cards.evaluate_all("c => c.map((one) => one.dataset.prediction)")]
-
-    def features(self) -> np.ndarray:
-        """The features of the set, taken from the page."""
-        rows = self.page.evaluate(
-            "capnets.session.items.map((item) => Array.from(capnets.session.data.values[item.row]))"
-        )
-        return np.array(rows, dtype=np.float32)
-
-    def check(self, models, *, output: int | None = None) -> None:
-        """Compare every value and prediction on the page with the library."""
-        sets = Sets.from_arrays([self.features()])
-        for n, model in enumerate(models):
-            found = explain(model, sets, output=output)
-            np.testing.assert_allclose(self.values[:, n], found.values, atol=1e-5)
-            assert self.predictions[n] == pytest.approx(found.predictions[0], abs=1e-5)
-
-
 @pytest.mark.browser
 def test_values_follow_what_people_do(digits, runtime, page, tmp_path):
     screen = Screen(page, interactive_page(digits), tmp_path)
@@ -151,7 +98,6 @@ def test_values_follow_what_people_do(digits, runtime, page, tmp_path):
     screen.settled(lambda: page.locator("#reset").click())
     assert screen.rows == first
     assert "label" in page.locator(".network").first.inner_text()
-    assert [url for url in screen.requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
 @pytest.mark.browser
@@ -223,6 +169,34 @@ def test_classes_and_pasted_rows(shops, runtime, page, tmp_path):
     page.locator("#rows").fill("kind\ncup\n")
     page.locator("#add-rows").click()
     assert "column price is missing" in page.locator("#paste-error").inner_text()
+
+
+DROP = """([area, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], "rows.csv", { type: "text/csv" }));
+  area.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+}"""
+
+
+@pytest.mark.browser
+def test_files_are_dropped_and_values_downloaded(shops, runtime, page, tmp_path):
+    estimator, run, file, _ = shops
+    screen = Screen(page, interactive_page([run], file), tmp_path)
+    many = len(screen.rows)
+    text = "kind\tprice\ncup\t3.5\nplate\t\n"
+    area = page.locator("#paste").element_handle()
+    screen.settled(lambda: page.evaluate(DROP, [area, text]))
+    assert len(screen.rows) == many + 2
+    (tmp_path / "rows.csv").write_text(text.replace("\t", ","))
+    screen.settled(lambda: page.locator("#file").set_input_files(tmp_path / "rows.csv"))
+    features = screen.features()
+    np.testing.assert_array_equal(features[many : many + 2], features[many + 2 :])
+    screen.check([estimator.model_], output=0)
+    with page.expect_download() as found:
+        page.locator("#download").click()
+    table = pd.read_csv(found.value.path())
+    assert table["position"].tolist() == list(range(1, many + 5))
+    np.testing.assert_allclose(table.iloc[:, 2], screen.values[:, 0], rtol=1e-6)
 
 
 @pytest.mark.browser

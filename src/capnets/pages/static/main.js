@@ -216,14 +216,16 @@ class Page {
     const { row } = this.session.items.find((one) => one.key === key);
     const field = element("textarea", { class: "edit", rows: 2, "aria-label": "Sentence" });
     field.value = this.session.data.display[row].label;
-    const leave = () => field.isConnected && field.replaceWith(face);
+    const leave = () => field.replaceWith(face);
     field.addEventListener("blur", leave);
     field.addEventListener("keydown", async (event) => {
-      if (event.key === "Escape") leave();
+      if (event.key === "Escape") field.blur();
       if (event.key !== "Enter") return;
       event.preventDefault();
       const [changed] = await this.embed(field.value, false);
-      if (changed !== undefined) this.do(() => this.session.replace(key, changed), "Changed.");
+      if (changed === undefined) return;
+      field.removeEventListener("blur", leave); // its row is removed
+      this.do(() => this.session.replace(key, changed), "Changed.");
     });
     face.replaceWith(field);
     field.focus();
