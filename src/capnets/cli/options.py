@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from capnets.errors import InputError
+from capnets.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from capnets.ingest import Columns
@@ -107,6 +107,21 @@ class ColumnOptions:
             help="Text column: a sentence per row or, without --set-column, a document.",
         ),
     ] = None
+    encoder: Annotated[
+        str | None,
+        _option(panel=COLUMNS, help="Sentence-transformers model for --text-column: name or path."),
+    ] = None
+    smiles: Annotated[
+        str | None, _option(panel=COLUMNS, help="SMILES column: every row is a molecule, a set.")
+    ] = None
+    instances: Annotated[
+        str,
+        _option(panel=COLUMNS, help="Instances of --smiles: atoms, fragments or conformers."),
+    ] = "atoms"
+    skip_unparseable: Annotated[
+        bool,
+        _option("--skip-unparseable", panel=COLUMNS, help="Skip rows without a valid SMILES."),
+    ] = False
     missing: Annotated[
         str, _option(panel=COLUMNS, help="Missing values: refuse, mean or zero.")
     ] = "refuse"
@@ -131,7 +146,7 @@ class ColumnOptions:
         others = {
             "features": self.features, "categories": self.categories, "hashed": self.hashed,
             "order": self.order_column, "group": self.group_column, "weight": self.weight_column,
-            "missing": self.missing, "text": self.text_column,
+            "missing": self.missing, **self._texts(),
         }  # fmt: skip
         given = {k: tuple(v) if isinstance(v, list) else v for k, v in others.items() if v}
         if Path(file).suffix == ".npz":
@@ -143,7 +158,9 @@ class ColumnOptions:
                     "file holds the arrays X, offsets and y"
                 )
             return None
-        if (self.set_column is None and self.text_column is None) or not targets:
+        if (
+            self.set_column is None and self.text_column is None and self.smiles is None
+        ) or not targets:
             raise InputError(
                 f"{file}: name its columns with --set-column … and --target …, "
                 "the set that a row belongs to and the column to predict "
@@ -152,6 +169,20 @@ class ColumnOptions:
         from capnets.ingest import Columns
 
         return Columns(set=self.set_column or "", target=targets, **given)  # type: ignore[arg-type]
+
+    def _texts(self) -> dict[str, Any]:
+        """Return the text column and its encoder."""
+        from capnets.ingest.columns import MOLECULES
+
+        if self.smiles is None:
+            if self.encoder in MOLECULES:
+                raise InputError(f"--encoder {self.encoder}: name the column with --smiles")
+            return {"text": self.text_column, "encoder": self.encoder}
+        if self.text_column is not None or self.encoder is not None:
+            raise InputError("--smiles and --text-column (with --encoder) exclude each other")
+        if self.instances not in MOLECULES:
+            raise unknown("kind of instances", self.instances, MOLECULES)
+        return {"text": self.smiles, "encoder": self.instances, "skip": self.skip_unparseable}
 
     def _targets(self) -> tuple[str, ...]:
         if not self.survival:

@@ -18,9 +18,20 @@ from capnets.errors import InputError, unknown
 from capnets.ingest.dates import PARTS
 from capnets.records import Record
 
-__all__ = ["MISSING", "ROW", "Columns", "Feature", "Schema", "matches", "missing_column"]
+__all__ = [
+    "MISSING",
+    "MOLECULES",
+    "ROW",
+    "Columns",
+    "Feature",
+    "Schema",
+    "matches",
+    "missing_column",
+]
 
 MISSING = ("refuse", "mean", "zero")
+#: Encoders of a text column that holds SMILES.
+MOLECULES = ("atoms", "fragments", "conformers")
 #: Name of the set column of a table whose rows are documents: each row is a set.
 ROW = "(row)"
 
@@ -62,6 +73,13 @@ class Columns(Record):
         features only if they are named.
     buckets
         Number of inputs of a hashed category.
+    encoder
+        Encoder of the text column: the name or the folder of a sentence-transformers model (empty:
+        the one of the extra `text`), or `atoms`, `fragments` or `conformers` of a SMILES (extra
+        `chem`).
+    skip
+        Whether to skip rows whose text has no instance, such as an unparseable SMILES; a warning
+        names and counts them. By default they are an error.
     """
 
     set: str = ""
@@ -75,6 +93,8 @@ class Columns(Record):
     text: str | None = None
     hashed: tuple[str, ...] = ()
     buckets: int = 64
+    encoder: str = ""
+    skip: bool = False
 
     def __post_init__(self) -> None:
         if not self.set:
@@ -88,6 +108,11 @@ class Columns(Record):
                 raise InputError(
                     f"{name} must be the name of a column, not {getattr(self, name)!r}"
                 )
+        if self.encoder in MOLECULES and (self.text is None or self.set != ROW):
+            raise InputError(
+                f"encoder {self.encoder!r}: name the SMILES column as text, and no set column; "
+                "every row is a molecule"
+            )
         if not 2 <= self.buckets <= 65536:
             raise InputError(f"buckets must be from 2 to 65,536, not {self.buckets}")
         if self.missing not in MISSING:

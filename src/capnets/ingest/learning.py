@@ -68,7 +68,7 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
 def _check_named(source: Source, columns: Columns) -> None:
     """Raise if a column with a meaning does not exist."""
     names = source.names
-    if columns.text is not None and f"{columns.text}[0]" not in names:
+    if columns.text is not None and not any(n.startswith(f"{columns.text}[") for n in names):
         raise InputError(
             f"{source.name}: the text of {columns.text!r} has to become numbers first; "
             "SetRegressor, SetClassifier and the command line do that"

@@ -14,6 +14,7 @@ from capnets.explain import Explanation, explain
 from capnets.explain.methods import METHODS
 from capnets.explain.render.instances import Features, Images, Instances, Texts, instances_of
 from capnets.ingest import Schema
+from capnets.ingest.columns import MOLECULES
 from capnets.ingest.sources import open_source
 from capnets.learn.tasks import task_of
 from capnets.runs import Run
@@ -76,10 +77,11 @@ def explain_run(
     estimator = load_estimator(folder)
     chosen = choose_sets(estimator.to_sets(str(file)), sets)
     found = estimator.explain(chosen, method=method, orders=orders, seed=seed, output=output)
+    shown = displayed(chosen, str(file), show, estimator.schema_)
     return replace(
         found,
         ids=_names(chosen, sets),
-        instances=displayed(chosen, str(file), show, estimator.schema_),
+        instances=_with_drawings(shown, found, chosen, str(file), estimator.schema_),
         source=f"Network {run.config.model.name}, {Path(file).name}",
     )
 
@@ -175,6 +177,26 @@ def displayed(sets: Sets, file: str, column: str | None, schema: Schema | None) 
     source = open_source(file) if schema is None else opened(file, schema)
     shown = column_texts(source, column, sets.index)
     long = np.mean([len(words) for words in shown]) > SENTENCE_LENGTH
-    if long or column == text or not isinstance(plain, Features):
+    words = column == text and schema is not None and schema.columns.encoder not in MOLECULES
+    if words or (long and column != text) or not isinstance(plain, Features):
         return Texts(shown)
     return replace(plain, names=shown)
+
+
+def _with_drawings(
+    shown: Instances | None, found: Explanation, sets: Sets, file: str, schema: Schema | None
+) -> Instances | None:
+    """Return the instances with a picture of every molecule, coloured by value."""
+    if schema is None or schema.columns.encoder not in MOLECULES or sets.ids is None:
+        return shown
+    from capnets.estimators.molecules import draw
+
+    column = schema.columns.text
+    assert isinstance(shown, Features)
+    assert column is not None
+    smiles = column_texts(open_source(file), column, sets.ids)
+    drawings = (
+        draw(text, found.values[found.span(k)], schema.columns.encoder)
+        for k, text in enumerate(smiles)
+    )
+    return replace(shown, drawings=tuple(drawings))

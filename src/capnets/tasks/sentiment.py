@@ -40,7 +40,7 @@ SHARES = (0.8, 0.1, 0.1)
 def _womens_clothing(progress: Progress | None) -> tuple[Documents, NDArray[np.float32]]:
     content = gzip.decompress(read("reviews/womens_clothing.jsonl.gz", progress=progress))
     reviews = [json.loads(line) for line in content.splitlines()]
-    documents = [split_sentences(review["text"]) for review in reviews]
+    documents = [split_sentences(review["text"], abbreviations=False) for review in reviews]
     ratings = np.array([review["rating"] for review in reviews], dtype=np.float32)
     some = [number for number, sentences in enumerate(documents) if sentences]
     return [documents[number] for number in some], ratings[some]

@@ -86,11 +86,14 @@ class Features:
         The names of the features.
     names
         A name for each instance; None for its number.
+    drawings
+        A picture of each set, as data URI; None for none.
     """
 
     table: Array
     columns: tuple[str, ...]
     names: tuple[str, ...] | None = None
+    drawings: tuple[str | None, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.table)

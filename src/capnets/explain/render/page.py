@@ -111,6 +111,7 @@ class Drawn:
     zero: float
     from_: float
     to: float
+    drawing: str | None = None
 
 
 def _drawn(explanation: Explanation, k: int, looks: Instances) -> Drawn:
@@ -143,6 +144,7 @@ def _drawn(explanation: Explanation, k: int, looks: Instances) -> Drawn:
         zero=_share(0.0, bottom, top),
         from_=_share(shown.baseline, low, high),
         to=_share(shown.prediction, low, high),
+        drawing=looks.drawings[k] if isinstance(looks, Features) and looks.drawings else None,
     )
 
 
