@@ -93,7 +93,7 @@ def fill(page: Path, tables: dict[str, str], *, check: bool) -> None:
     if not check:
         write_text(page, text)
     elif text != before:
-        raise SystemExit(f"{page} does not show the records; run python benchmarks/beyond.py")
+        raise SystemExit(f"{page} does not show the records; write it again without --check")
 
 
 def read(path: Path) -> Records:

@@ -3,10 +3,15 @@
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.sparse.csgraph import connected_components
 
+from capnets.checks import check_model
+from capnets.models import MODELS, build
 from streaming import STEPPING
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -129,3 +134,32 @@ def test_pages_show_the_records():
     script = [sys.executable, str(FOLDER / "beyond.py"), "--check"]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+class TestFuture:
+    @pytest.fixture
+    def future(self):
+        yield __import__("future")
+        MODELS.pop("difference", None)
+        for name in ("future", "beyond", "forms"):
+            sys.modules.pop(name, None)
+
+    def test_page_shows_the_records(self, future):
+        from beyond import fill
+
+        fill(future.PAGE, future.tables(), check=True)
+
+    def test_the_rank_of_a_graph(self, future):
+        """A path of three edges, the edge that closes it, and one apart."""
+        edges = np.array([[0, 1], [1, 2], [2, 3], [0, 3], [5, 6]])
+        assert future.joins(edges).tolist() == [1, 1, 1, 0, 1]
+        sets, values = future.edges(50, seed=0)
+        for k, (a, b) in enumerate(pairwise(sets.offsets)):
+            graph = np.zeros((future.NODES, future.NODES))
+            for edge in sets[k]:
+                graph[tuple(np.flatnonzero(edge))] = 1
+            components, _ = connected_components(graph, directed=False)
+            assert sets.y[k] == future.NODES - components == values[a:b].sum()
+
+    def test_the_explicit_difference_passes_the_checks(self, future):
+        check_model(lambda: build("difference", in_features=6, hidden=8))

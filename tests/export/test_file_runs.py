@@ -4,10 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.evaluate import added_values, predict
+from capnets.explain import explain
 from capnets.export import Engine, export
 from capnets.ingest import Columns, read_table
+from capnets.models import MODELS
 from exported import EXPORTED
 
 
@@ -38,3 +41,18 @@ def test_graphs_of_a_run_on_a_table(tmp_path, frame, name, target):
     np.testing.assert_allclose(engine.predict(sets), wanted, atol=1e-4 * scale)
     values = added_values(estimator.model_, sets)
     np.testing.assert_allclose(engine.added_values(sets), values, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in EXPORTED])
+def test_networks_without_a_graph_train_and_explain(tmp_path, frame, name):
+    """They save, predict and explain like others; export is refused in one sentence."""
+    columns = Columns(set="s", target="y", features=("a", "kind"), categories="kind")
+    settings = {"columns": columns, "members": 1, "epochs": 1, "hidden": 4, "random_state": 0}
+    estimator = SetRegressor(name, **settings).fit(frame)
+    run = estimator.save(tmp_path / "run")
+    sets = read_table(frame, estimator.schema_, labels=False).sets
+    found = explain(run.model, sets)
+    totals = np.add.reduceat(found.values, sets.offsets[:-1])
+    np.testing.assert_allclose(totals, found.predictions, rtol=1e-4, atol=1e-4)
+    with pytest.raises(InputError, match=r"^there is no ONNX graph for a network of type \w+ yet;"):
+        export(run.folder, tmp_path / "onnx")
