@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from capnets.errors import InputError
+from capnets.errors import InputError, SizeWarning
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.evaluate import added_values, predict
 from capnets.explain import explain
@@ -38,9 +38,11 @@ def test_graphs_of_a_run_on_a_table(tmp_path, frame, name, target):
     sets = read_table(new, estimator.schema_, labels=False).sets
     wanted = predict(estimator.model_, sets)
     scale = np.abs(wanted).max()
-    np.testing.assert_allclose(engine.predict(sets), wanted, atol=1e-4 * scale)
     values = added_values(estimator.model_, sets)
-    np.testing.assert_allclose(engine.added_values(sets), values, atol=1e-4 * scale)
+    with pytest.warns(SizeWarning, match="1 of 12 sets"):
+        np.testing.assert_allclose(engine.predict(sets), wanted, atol=1e-4 * scale)
+    with pytest.warns(SizeWarning, match="1 of 12 sets"):
+        np.testing.assert_allclose(engine.added_values(sets), values, atol=1e-4 * scale)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in EXPORTED])
@@ -54,5 +56,5 @@ def test_networks_without_a_graph_train_and_explain(tmp_path, frame, name):
     found = explain(run.model, sets)
     totals = np.add.reduceat(found.values, sets.offsets[:-1])
     np.testing.assert_allclose(totals, found.predictions, rtol=1e-4, atol=1e-4)
-    with pytest.raises(InputError, match=r"^there is no ONNX graph for a network of type \w+ yet;"):
+    with pytest.raises(InputError, match=r"^there is no ONNX graph for a network of type \w+"):
         export(run.folder, tmp_path / "onnx")
