@@ -164,7 +164,8 @@ def test_numbers_that_overflow_change_nothing(monkeypatch, name, outputs):
                     found = getattr(other.state, what)
                     np.testing.assert_array_equal(found, getattr(before, what))
             assert np.isfinite(other.push(X[6])).all()
-    assert reasons or name == "c-gru"  # whose operator bounds what it is given
+    # The operator of C-GRU bounds what it is given; statistics are kept in float64.
+    assert reasons or name in ("c-gru", "c-pool", "c-trees")
 
 
 def test_numbers_that_overflow_change_none_of_many():

@@ -21,6 +21,10 @@ MEANS = np.array([x[:, 0].mean() for x in X])
 QUICK = {"members": 1, "orders": 1, "epochs": 2, "hidden": 4, "random_state": 0}
 
 
+#: Error of candidates in `trainings`: two of them cancel each other.
+OFF = {"c-gru": 3.0, "c-deepset": 1.0, "c-pool": -1.5}
+
+
 def problem(kind=SetRegressor, y=MEANS):
     return kind().problem(X, y)
 
@@ -32,8 +36,8 @@ def trainings(monkeypatch):
 
     def note(problem, plan, parts, progress=None):
         seen.extend(len(train) for train, _ in parts)
-        loss = {"c-gru": 3.0, "c-deepset": 1.0, "c-pairs": 2.0}[plan.model.name]
-        return np.asarray(problem.train.y).reshape(-1, 1) + loss * (plan.model.aggregation != "sum")
+        off = OFF.get(plan.model.name, 4.0) + (plan.model.aggregation == "mean")
+        return np.asarray(problem.train.y).reshape(-1, 1) + off
 
     monkeypatch.setattr("capnets.learn.choice.cross_validate", note)
     return seen
@@ -54,13 +58,25 @@ def test_many_sets_are_compared_on_one_held_out_part(trainings, monkeypatch):
 
 
 def test_the_network_with_the_lowest_loss_is_taken_and_recorded(trainings):
-    plan = choose(problem())
+    plan = choose(problem(), Options(members=1))
     compared = plan.choice["compared"]
     best = min(compared, key=lambda c: c["loss"])
     assert (plan.model.name, plan.model.aggregation, plan.model.baseline) == (
         best["model"], best["aggregation"], best["baseline"],
     )  # fmt: skip
+    assert [c["members"] for c in compared] == [int(c is best) for c in compared]
     assert plan.config(problem()).data["choice"] == plan.choice
+
+
+def test_members_are_added_that_lower_the_loss_of_the_average(trainings):
+    """Errors of 1 and -1.5: the best three of them are 1, -1.5 and 1 with a mean of 1 / 6."""
+    plan = choose(problem(), Options(members=3))
+    assert plan.model.mixed == ("c-deepset:sum:none",) * 2 + ("c-pool:sum:learned",)
+    assert [c["members"] for c in plan.choice["compared"]] == [0, 0, 1, 0, 2, 0]
+    assert [type(m).__name__ for m in plan.model.build(0).each] == [
+        "CapacityNetwork", "CapacityNetwork", "PoolNetwork",
+    ]  # fmt: skip
+    assert ModelSpec.from_dict(plan.model.to_dict()) == plan.model
 
 
 def test_a_named_network_is_not_compared(trainings):
@@ -76,7 +92,7 @@ def test_a_named_network_is_not_compared(trainings):
 def test_candidates_keep_to_what_is_asked(trainings, asked):
     plan = choose(problem(), asked)
     for one in plan.choice["compared"]:
-        assert asked.sort is None or one["model"] != "c-pairs"
+        assert asked.sort is None or one["model"] not in ("c-pairs", "c-pool", "c-trees")
         assert asked.aggregation in (None, one["aggregation"])
         if asked.activation == "abs":
             assert (one["aggregation"], one["baseline"]) == ("sum", "none")

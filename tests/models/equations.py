@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from capnets.models import CapacityNetwork, SetModel
 from capnets.nn.attention import MAB
 from capnets.nn.cells import Cell
+from capnets.nn.trees import Trees
 
 
 def sigmoid(a: Tensor) -> Tensor:
@@ -199,6 +200,25 @@ def pairs(model: SetModel, x: Tensor) -> Tensor:
     return total
 
 
+def pool(model: SetModel, x: Tensor) -> Tensor:
+    """Decode mean, maximum, minimum and the logarithm of the size."""
+    size = torch.tensor([float(len(x))], dtype=x.dtype).log()
+    pooled = torch.cat([sum(x) / len(x), x.max(0).values, x.min(0).values, size])
+    scaled = (pooled - model.statistics.mean) * model.statistics.scale
+    if not isinstance(model.decoder[0], Trees):
+        return fully_connected(model.decoder, scaled)
+    trees, last = model.decoder
+    rows, total = trees.rounded(scaled), x.new_zeros(model.outputs)
+    for features, thresholds, leaves in zip(
+        trees.features, trees.thresholds, trees.leaves, strict=True
+    ):
+        node = 0
+        while node < len(features):
+            node = 2 * node + 1 + int(rows[features[node]] > thresholds[node])
+        total = total + leaves[node - len(features)]
+    return last.weight @ total + last.bias
+
+
 EQUATIONS = {
     "rnn": recurrent,
     "lstm": recurrent,
@@ -209,6 +229,8 @@ EQUATIONS = {
     "c-deepset": capacity,
     "c-potential": potential,
     "c-pairs": pairs,
+    "c-pool": pool,
+    "c-trees": pool,
     "deepset": deep_set,
     "attention": attention,
     "set-transformer": set_transformer,

@@ -32,6 +32,8 @@ COUNTS = {
     "c-deepset": (19_873, 14_657),
     "c-potential": (16_705, 8_481),
     "c-pairs": (15_745, 10_529),
+    "c-pool": (8_353, 7_297),
+    "c-trees": (2, 2),
     "deepset": (13_601, 8_385),
     "attention": (17_826, 12_610),
     "set-transformer": (15_809, 15_809),

@@ -237,6 +237,10 @@ class NetworkOptions:
     sort: Annotated[
         str | None, _option(panel=NETWORK, help="Read instances sorted by worth, or by a feature.")
     ] = None
+    teacher: Annotated[
+        str | None,
+        _option(panel=NETWORK, help="Learn also from subsets labelled by trees: pooled."),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -100,9 +100,8 @@ def train_with_progress(
     from capnets.training.callbacks import EpochEnd
 
     each, members = plan.recipe.epochs, plan.model.members
-    networks = plan.model.name if members == 1 else f"{members} {plan.model.name} networks"
     quiet = run.as_json or not (fabric is None or fabric.is_global_zero)
-    with epochs(f"{networks} on {name}", each * members, quiet=quiet) as show:
+    with epochs(f"{plan.model.title} on {name}", each * members, quiet=quiet) as show:
 
         def progress(line: dict[str, Any]) -> None:
             # Members are trained one after another; each has all epochs of the recipe.
@@ -124,15 +123,11 @@ def _recorded(folder: Path) -> Plan | None:
 
 def _print_choice(plan: Plan) -> None:
     assert plan.choice is not None
-    names = ("model", "aggregation", "baseline", "loss")
+    names = ("model", "aggregation", "baseline", "loss", "members")
     rows = [[compared[name] for name in names] for compared in plan.choice.get("compared", [])]
     if rows:
-        print_table(["network", "aggregation", "baseline", "loss"], rows, title="Compared networks")
-    spec = plan.model
-    typer.echo(
-        f"Training {spec.name}, aggregation {spec.aggregation}, baseline {spec.baseline} "
-        f"({plan.choice['reason']}); -m names another network."
-    )
+        print_table(["network", *names[1:]], rows, title="Compared networks")
+    typer.echo(f"Training {plan.model.title} ({plan.choice['reason']}); -m names another network.")
 
 
 def print_quality(run: Run) -> None:

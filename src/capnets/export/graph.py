@@ -123,6 +123,21 @@ class Graph:
         inner = helper.make_graph(body._nodes, self._name("body"), inputs, outputs)
         return self.add("Loop", times, self.constant(True, np.bool_), body=inner)
 
+    def scan(
+        self, body: Graph, names: tuple[Edge, Edge], result: Edge, state: Edge, rows: Edge
+    ) -> tuple[Edge, Edge]:
+        """Run a subgraph on (state, row) for every row; its result is the next state.
+
+        Returns the last state, and all states with a new first axis. Numbers are float64.
+        """
+        every = body.add("Identity", result)
+        double = onnx.TensorProto.DOUBLE
+        inputs = [helper.make_tensor_value_info(name, double, None) for name in names]
+        outputs = [helper.make_tensor_value_info(name, double, None) for name in (result, every)]
+        inner = helper.make_graph(body._nodes, self._name("body"), inputs, outputs)
+        last, states = self.add_many("Scan", state, rows, outputs=2, body=inner, num_scan_inputs=1)
+        return last, states
+
     def model(self, name: str, about: dict[str, str]) -> onnx.ModelProto:
         """Return the finished, checked graph with its metadata."""
         graph = helper.make_graph(

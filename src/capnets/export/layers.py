@@ -10,12 +10,14 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
 from capnets.errors import InputError
 from capnets.export.graph import Edge, Graph
 from capnets.nn.encoders import ConvEncoder, Standardize
 from capnets.nn.monotone import Bend, MonotoneLinear
+from capnets.nn.trees import DEPTH, GRID, Trees
 
 __all__ = ["layer"]
 
@@ -75,6 +77,25 @@ def _(module: nn.Tanh, g: Graph, x: Edge) -> Edge:
 @layer.register(Standardize)
 def _(module: Standardize, g: Graph, x: Edge) -> Edge:
     return g.add("Mul", g.add("Sub", x, g.constant(module.mean)), g.constant(module.scale))
+
+
+@layer.register(Trees)
+def _(module: Trees, g: Graph, x: Edge) -> Edge:
+    grid, (trees, splits) = g.constant(GRID), module.features.shape
+    rows = g.add("Mul", g.add("Round", g.add("Div", x, grid)), grid)
+    first, one, two = np.arange(trees), g.integers(1), g.integers(2)
+    count = g.add("Concat", g.add("Shape", x, start=0, end=1), g.integers(trees), axis=0)
+    node = g.add("Expand", g.integers(0), count)
+    for _ in range(DEPTH):
+        split = g.add("Add", node, g.constant(first * splits, np.int64))
+        feature = g.add("Gather", g.constant(module.features.flatten(), np.int64), split)
+        value = g.add("GatherElements", rows, feature, axis=1)
+        threshold = g.add("Gather", g.constant(module.thresholds.flatten()), split)
+        right = g.cast(g.add("Greater", value, threshold), np.int64)
+        node = g.add("Add", g.add("Mul", node, two), g.add("Add", right, one))
+    reached = g.add("Add", node, g.constant(first * (splits + 1) - splits, np.int64))
+    leaves = g.add("Gather", g.constant(module.leaves.flatten(0, 1)), reached)
+    return g.add("ReduceSum", leaves, g.integers(1), keepdims=0)
 
 
 @layer.register(ConvEncoder)

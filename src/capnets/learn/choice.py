@@ -1,10 +1,14 @@
-"""Choose a network by inner cross-validation, and calibrate its probabilities.
+"""Choose networks by inner cross-validation, and calibrate their probabilities.
 
 No single form of a capacity network is best on every data set: a rating behaves like a mean, a
 count like a sum. If no network is named, a short list of networks with exact added values is
 compared on inner folds; each candidate is trained once per fold, without averaging. The comparison
 costs at most four times the final training, so that choosing and training cost at most five times
 one network.
+
+The final network averages as many members as any other of its preset. They need not be alike:
+members are added one by one, each the candidate that lowers the held-out loss of the average most
+(Caruana et al., ICML 2004). A mean of additive networks is additive.
 
 Where sets are few, networks are overconfident. The temperature that minimizes the log loss of the
 held-out predictions divides all logits of the final network, and therefore all added values.
@@ -24,6 +28,7 @@ from capnets.learn.options import Options
 from capnets.learn.plan import Plan, make_plan
 from capnets.learn.problem import Problem
 from capnets.learn.target import Target
+from capnets.models import ModelSpec
 from capnets.sets import Array
 from capnets.training.presets import SOME_SETS
 from capnets.training.priors import Consistent
@@ -49,6 +54,11 @@ class Candidate:
     baseline: str = "learned"
     ordered: bool = True
 
+    @property
+    def title(self) -> str:
+        """Short name, as in `ModelSpec.mixed`."""
+        return f"{self.model}:{self.aggregation}:{self.baseline}"
+
     def plan(self, problem: Problem, options: Options) -> Plan:
         """Return the plan that trains this network."""
         asked = replace(
@@ -61,10 +71,10 @@ class Candidate:
 CANDIDATES = (
     Candidate("c-gru", "mean+sum"),
     Candidate("c-deepset", "mean"),
+    Candidate("c-pool", ordered=False),
+    Candidate("c-trees", ordered=False),
     Candidate("c-deepset", "sum", "none"),
-    Candidate("c-gru", "mean"),
-    Candidate("c-deepset", "sum"),
-    Candidate("c-pairs", "sum", ordered=False),
+    Candidate("c-pairs", ordered=False),
 )
 #: Compared networks where values must not be negative.
 MONOTONE = (Candidate("c-deepset", "sum", "none"), Candidate("c-gru", "sum", "none"))
@@ -92,21 +102,61 @@ def choose(
     """
     options = options or Options()
     if recorded is not None:
-        spec = recorded.model
-        plan = Candidate(spec.name, spec.aggregation, spec.baseline).plan(problem, options)
-        return replace(plan, temperature=recorded.temperature, choice=recorded.choice)
+        plan = _named(recorded.model).plan(problem, options)
+        model = replace(plan.model, mixed=recorded.model.mixed, members=recorded.model.members)
+        return replace(plan, model=model, temperature=recorded.temperature, choice=recorded.choice)
     many = len(problem.train) >= SOME_SETS
-    candidates = _candidates(options) if options.model is None and not problem.exact else ()
+    candidates = _candidates(problem, options)
+    compares = bool(candidates) and options.model is None and not problem.exact
     calibrates = problem.target.classifies and options.calibrate and not many
-    if not candidates and not calibrates:
+    if not compares and not calibrates:
         return make_plan(problem, options)
+    named = make_plan(problem, options)
+    candidates = candidates[: BUDGET * named.model.members] if compares else [_named(named.model)]
     plans = [candidate.plan(problem, options) for candidate in candidates]
-    plans = plans or [make_plan(problem, options)]
-    plans = plans[: BUDGET * plans[0].model.members]
     try:
         problem, parts = _parts(problem, plans, many=many)
     except InputError as error:  # too few sets: a stated default
         return replace(plans[0], choice={"reason": f"not compared: {error}"})
+    raws = _held_out(problem, plans, parts, progress)
+    judge = _Judge(problem, parts, calibrates=calibrates)
+    if not compares:
+        # Averaging members cools the logits of a single one already.
+        heat = judge.temperature(raws[0])
+        heat = heat if named.model.members == 1 else heat**0.5
+        return replace(named, temperature=float(f"{heat:.4g}"))
+    chosen = _select(raws, judge, members=named.model.members)
+    heat = judge.temperature(np.mean([raws[k] for k in chosen], axis=0))
+    return replace(
+        _mixture(candidates, plans, chosen),
+        temperature=float(f"{heat:.4g}"),
+        choice=_record(candidates, raws, chosen, judge),
+    )
+
+
+def _named(spec: ModelSpec) -> Candidate:
+    return Candidate(spec.name, spec.aggregation, spec.baseline)
+
+
+def _candidates(problem: Problem, options: Options) -> list[Candidate]:
+    """Return the candidates that suit the problem and allow the requested settings."""
+    found = CANDIDATES if options.activation in (None, "identity") else MONOTONE
+    ordered = options.sort is not None or any(isinstance(p, Consistent) for p in options.priors)
+    boosts = problem.target.kind != "survival" and options.teacher is None
+    return [
+        c
+        for c in found
+        if (c.ordered or not ordered)
+        and (boosts or c.model != "c-trees")
+        and options.aggregation in (None, c.aggregation)
+        and options.baseline in (None, c.baseline)
+    ]
+
+
+def _held_out(
+    problem: Problem, plans: list[Plan], parts: Parts, progress: Progress | None
+) -> list[Array]:
+    """Return the outputs of every candidate, as a single network, for sets it did not train on."""
     raws = []
     for number, plan in enumerate(plans):
 
@@ -114,31 +164,51 @@ def choose(
             if progress is not None:
                 progress("comparing networks", number * len(parts) + folds, len(plans) * len(parts))
 
-        one = replace(plan, model=replace(plan.model, members=1))
+        one = replace(plan, model=replace(plan.model, members=1), teacher=None)
         raws.append(cross_validate(problem, one, parts, progress=done))
-    # Calibrated first: candidates are compared by what they know, not by their confidence.
-    heats = [_temperature(problem, raw, parts) if calibrates else 1.0 for raw in raws]
-    losses = [_loss(problem, raw / heat, parts) for raw, heat in zip(raws, heats, strict=True)]
-    best = int(np.argmin(losses))
-    # The final network averages its members, which cools the logits of a single one already.
-    heat = heats[best] if plans[best].model.members == 1 else float(heats[best] ** 0.5)
-    chosen = replace(plans[best], temperature=float(f"{heat:.4g}"))
-    if len(plans) == 1:
-        return chosen
-    return replace(chosen, choice=_record(plans, losses, parts))
+    return raws
 
 
-def _candidates(options: Options) -> tuple[Candidate, ...]:
-    """Return the candidates that allow the requested settings."""
-    found = CANDIDATES if options.activation in (None, "identity") else MONOTONE
-    ordered = options.sort is not None or any(isinstance(p, Consistent) for p in options.priors)
-    return tuple(
-        c
-        for c in found
-        if (c.ordered or not ordered)
-        and options.aggregation in (None, c.aggregation)
-        and options.baseline in (None, c.baseline)
-    )
+@dataclass(frozen=True)
+class _Judge:
+    """Measure held-out outputs: by what they know, not by their confidence."""
+
+    problem: Problem
+    parts: Parts
+    calibrates: bool
+
+    def temperature(self, raw: Array) -> float:
+        """Return the temperature of these outputs."""
+        if not self.calibrates:
+            return 1.0
+        tested = np.concatenate([test for _, test in self.parts])
+        y = np.asarray(self.problem.train.y)[tested]
+        return temperature(self.problem.target, y, raw[tested])
+
+    def loss(self, raw: Array) -> float:
+        """Return the mean loss of the folds, calibrated."""
+        y, target = np.asarray(self.problem.train.y), self.problem.target
+        raw = raw / self.temperature(raw)
+        losses = [target.loss_of(target.measure(y[test], raw[test])) for _, test in self.parts]
+        loss = float(np.mean(losses))
+        return loss if np.isfinite(loss) else np.inf
+
+
+def _select(raws: list[Array], judge: _Judge, *, members: int) -> list[int]:
+    """Return the candidate of every member, added greedily to the average."""
+    chosen: list[int] = []
+    for _ in range(members):
+        averages = [np.mean([raws[c] for c in [*chosen, k]], axis=0) for k in range(len(raws))]
+        chosen.append(int(np.argmin([judge.loss(average) for average in averages])))
+    return chosen
+
+
+def _mixture(candidates: list[Candidate], plans: list[Plan], chosen: list[int]) -> Plan:
+    """Return the plan for an average of candidates, the most frequent one first."""
+    chosen = sorted(chosen, key=lambda k: (-chosen.count(k), chosen.index(k)))
+    first, titles = plans[chosen[0]], tuple(candidates[k].title for k in chosen)
+    mixed = titles if len(set(titles)) > 1 else ()
+    return replace(first, model=replace(first.model, mixed=mixed))
 
 
 def _parts(problem: Problem, plans: list[Plan], *, many: bool) -> tuple[Problem, Parts]:
@@ -156,29 +226,22 @@ def _parts(problem: Problem, plans: list[Plan], *, many: bool) -> tuple[Problem,
     return problem, make_folds(problem, seed=seed, count=max(2, min(FOLDS, affordable)))
 
 
-def _temperature(problem: Problem, raw: Array, parts: Parts) -> float:
-    tested = np.concatenate([test for _, test in parts])
-    return temperature(problem.target, np.asarray(problem.train.y)[tested], raw[tested])
-
-
-def _loss(problem: Problem, raw: Array, parts: Parts) -> float:
-    y, target = np.asarray(problem.train.y), problem.target
-    losses = [target.loss_of(target.measure(y[test], raw[test])) for _, test in parts]
-    loss = float(np.mean(losses))
-    return loss if np.isfinite(loss) else np.inf
-
-
-def _record(plans: list[Plan], losses: list[float], parts: Parts) -> dict[str, Any]:
+def _record(
+    candidates: list[Candidate], raws: list[Array], chosen: list[int], judge: _Judge
+) -> dict[str, Any]:
+    losses = [judge.loss(raw) for raw in raws]
     compared = [
         {
-            "model": plan.model.name,
-            "aggregation": plan.model.aggregation,
-            "baseline": plan.model.baseline,
+            "model": candidate.model,
+            "aggregation": candidate.aggregation,
+            "baseline": candidate.baseline,
             "loss": float(f"{loss:.6g}") if np.isfinite(loss) else None,
+            "members": chosen.count(number),
         }
-        for plan, loss in zip(plans, losses, strict=True)
+        for number, (candidate, loss) in enumerate(zip(candidates, losses, strict=True))
     ]
-    how = f"lowest loss on {len(parts)} inner folds" if len(parts) > 1 else "lowest held-out loss"
+    folds = len(judge.parts)
+    how = f"lowest loss on {folds} inner folds" if folds > 1 else "lowest held-out loss"
     return {"reason": how, "compared": compared}
 
 

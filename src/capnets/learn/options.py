@@ -43,6 +43,9 @@ class Options:
     early_stopping
         True (hold out a tenth of the sets), a share to hold out, False, or `auto`: True where
         there are 5,000 sets or more.
+    teacher
+        `pooled`: learn from a forest and gradient boosting on pooled statistics, which label
+        additional subsets.
     calibrate
         Whether to calibrate the probabilities of classes where sets are few.
     seed
@@ -63,6 +66,7 @@ class Options:
     recipe: str | Recipe | Mapping[str, Any] | None = None
     epochs: int | None = None
     early_stopping: bool | float | str = "auto"
+    teacher: str | None = None
     calibrate: bool = True
     seed: int = 0
 

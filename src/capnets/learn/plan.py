@@ -39,6 +39,9 @@ EXACT_MODEL, DEFAULT_MODEL = "c-deepset", "c-gru"
 #: Numbers (instances times features) above which the instances of a step are limited.
 LARGE_STEP = 2**26
 
+#: Names of teachers that `capnets.learn.teacher` fits to the training sets.
+TEACHERS = ("pooled",)
+
 #: Preset for labels that are computed from the instances.
 EXACT = Preset("muon", hidden=32, layers=3, dropout=0.0, members=1, orders=1)
 
@@ -70,6 +73,8 @@ class Plan:
         Share of the training sets to hold out for validation, if the problem has none.
     temperature
         Divisor of the trained network's logits, from inner folds (see `capnets.learn.choice`).
+    teacher
+        Teacher that labels additional subsets (see `capnets.learn.teacher`), or None.
     choice
         Record of the networks that were compared, and why this one was chosen.
     """
@@ -82,6 +87,7 @@ class Plan:
     priors: tuple[Prior, ...] = ()
     valid_share: float = 0.0
     temperature: float = 1.0
+    teacher: str | None = None
     choice: dict[str, Any] | None = field(default=None, compare=False)
 
     @classmethod
@@ -95,6 +101,7 @@ class Plan:
             seed=config.seed,
             priors=tuple(prior_from_dict(prior) for prior in config.priors),
             temperature=float(config.data.get("temperature", 1.0)),
+            teacher=config.data.get("taught_by"),
             choice=config.data.get("choice"),
         )
 
@@ -127,6 +134,8 @@ class Plan:
             data["feature_names"] = list(names)
         if self.temperature != 1:
             data["temperature"] = self.temperature
+        if self.teacher is not None:
+            data["taught_by"] = self.teacher
         if self.choice is not None:
             data["choice"] = self.choice
         return data
@@ -146,7 +155,18 @@ def make_plan(problem: Problem, options: Options | None = None) -> Plan:
         seed=options.seed,
         priors=options.priors,
         valid_share=_valid_share(problem, options),
+        teacher=_teacher(problem, options),
     )
+
+
+def _teacher(problem: Problem, options: Options) -> str | None:
+    if options.teacher is None:
+        return None
+    if options.teacher not in TEACHERS:
+        raise unknown("teacher", options.teacher, TEACHERS)
+    if problem.exact or problem.target.kind == "survival" or problem.instances == "pictures":
+        raise InputError("teacher: only amounts and classes of rows can be taught; leave it out")
+    return options.teacher
 
 
 def _default_model(problem: Problem) -> str:

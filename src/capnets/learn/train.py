@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +14,7 @@ from capnets.learn.measure import measure_problem
 from capnets.learn.plan import Plan
 from capnets.learn.problem import Problem
 from capnets.learn.seen import set_keys, write_keys
+from capnets.learn.teacher import distill, pooled_teacher
 from capnets.models import Ensemble, SetModel, parameters
 from capnets.runs import Run
 from capnets.training.callbacks import Callback
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 __all__ = ["Learned", "learn", "train"]
+
+#: Epochs and batches of networks that learn from a teacher, who gives them twenty times the sets.
+TAUGHT_EPOCHS, TAUGHT_BATCH = 20, 64
 
 
 class Learned(NamedTuple):
@@ -59,9 +64,14 @@ def learn(
     if plan.valid_share:
         rest, held = problem.hold_out(plan.valid_share, seed=plan.seed)
         train, valid = rest.train, problem.train.subset(held)
+    recipe = plan.recipe
+    if plan.teacher is not None:
+        own = replace(problem, train=train)
+        train = distill(own, pooled_teacher(own, seed=plan.seed), seed=plan.seed).train
+        recipe = replace(recipe, epochs=min(recipe.epochs, TAUGHT_EPOCHS), batch_size=TAUGHT_BATCH)
     model = plan.model.build(plan.seed)
     history = fit_members(
-        model, train, valid, recipe=plan.recipe, seed=plan.seed, loss=plan.loss,
+        model, train, valid, recipe=recipe, seed=plan.seed, loss=plan.loss,
         priors=plan.priors, checkpoint=checkpoint, callbacks=callbacks, fabric=fabric,
     )  # fmt: skip
     if plan.temperature != 1:

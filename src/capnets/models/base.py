@@ -84,6 +84,8 @@ class SetModel(nn.Module, ABC):
         and `interactions(x, mask)`.
     probability
         Whether predictions are probabilities. Labels must then lie in [0, 1], and `unit` stays 1.
+    smooth
+        Whether predictions have a gradient with respect to instances; that of trees is 0.
     idle
         Name patterns of parameters that cannot change the prediction, such as a bias in front of a
         softmax. They exist because the published network has and counts them.
@@ -106,6 +108,7 @@ class SetModel(nn.Module, ABC):
     rereads: bool = False
     closed_form: bool = False
     probability: bool = False
+    smooth: bool = True
     idle: tuple[str, ...] = ()
     encodes: bool = False
     delegates: bool = False

@@ -98,6 +98,11 @@ class Ensemble(SetModel):
         return any(m.rereads for m in self.each)
 
     @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Return whether any member has a gradient with respect to instances."""
+        return any(m.smooth for m in self.each)
+
+    @property
     def probability(self) -> bool:  # type: ignore[override]
         """Return whether any member predicts probabilities."""
         return any(m.probability for m in self.each)

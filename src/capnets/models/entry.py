@@ -37,6 +37,8 @@ class Entry:
         Values of the setting `baseline` that the network supports.
     counterpart
         The network with the same encoder, cell and decoder that is not additive.
+    drops_out
+        Whether the network applies `dropout` itself, instead of its inputs.
     """
 
     label: str
@@ -45,6 +47,7 @@ class Entry:
     aggregations: tuple[str, ...] = ("sum",)
     baselines: tuple[str, ...] = ("none",)
     counterpart: str | None = None
+    drops_out: bool = False
 
 
 def encoder(spec: ModelSpec) -> nn.Sequential:

@@ -34,9 +34,9 @@ __all__ = ["MODELS", "Entry", "decoder", "encoder"]
 GROUP = "capnets.models"
 
 
-def _entry(module: str) -> Entry:
+def _entry(module: str, name: str = "ENTRY") -> Entry:
     """Return the entry of a file of this package."""
-    entry: Entry = import_module(f"capnets.models.{module}").ENTRY
+    entry: Entry = getattr(import_module(f"capnets.models.{module}"), name)
     return entry
 
 
@@ -120,6 +120,8 @@ BUILT_IN: dict[str, Entry] = {
         _pairs,
         baselines=BASELINES,
     ),
+    "c-pool": _entry("pool"),
+    "c-trees": _entry("pool", "TREES"),
     "deepset": _entry("deep_sets"),
     "attention": _entry("attention"),
     "set-transformer": Entry("Set Transformer", "self-attention, pooled", _set_transformer),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
@@ -61,6 +62,9 @@ class ModelSpec(Record):
     width
         Width inside the encoder. None is the paper's form: 64, and attention scores from the
         features; with a width they are computed from encoded instances.
+    mixed
+        Networks of the members if they differ, each as `name:aggregation:baseline`. All other
+        settings are shared. Empty: all members are the network `name`.
     """
 
     name: str
@@ -77,6 +81,7 @@ class ModelSpec(Record):
     aggregation: str = "sum"
     baseline: str = "none"
     width: int | None = None
+    mixed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -103,6 +108,26 @@ class ModelSpec(Record):
         if self.warp and self.inputs != "pictures":
             raise InputError(f"warp needs inputs='pictures', not {self.inputs!r}")
         self._check_parts()
+        if self.mixed and len(self.mixed) != self.members:
+            raise InputError(f"{len(self.mixed)} mixed networks, but members={self.members}")
+        if self.mixed:
+            self.each()  # raise if one of them does not exist
+
+    def each(self) -> list[ModelSpec]:
+        """Return the settings of every member."""
+        alone = replace(self, members=1, mixed=())
+        if not self.mixed:
+            return [alone] * self.members
+        parts = [dict(zip(PARTS, one.split(":"), strict=False)) for one in self.mixed]
+        return [ModelSpec.from_dict(alone.to_dict() | part) for part in parts]
+
+    @property
+    def title(self) -> str:
+        """Short name of the network, or of all that are averaged."""
+        if self.members == 1:
+            return self.name
+        counts = Counter(one.name for one in self.each())
+        return " + ".join(f"{count} {name}" for name, count in counts.items()) + " networks"
 
     def _check_parts(self) -> None:
         entry = MODELS[self.name]
@@ -126,16 +151,20 @@ class ModelSpec(Record):
         None draws from torch's global generator, as torch's own modules do.
         """
         with nullcontext() if seed is None else draw_from(seed):
-            members = [self._network() for _ in range(self.members)]
+            members = [one._network() for one in self.each()]
         return members[0] if self.members == 1 else Ensemble(members)
 
     def _network(self) -> SetModel:
         model = MODELS[self.name].make(self)
         if self.order != "given":
             model = SortedNetwork(model, by=self.order)
-        model.inputs = INPUTS[self.inputs](self)
+        own = MODELS[self.name].drops_out
+        model.inputs = INPUTS[self.inputs](replace(self, dropout=0.0) if own else self)
         return model
 
+
+#: Settings in which mixed networks differ.
+PARTS = ("name", "aggregation", "baseline")
 
 INPUTS: dict[str, Callable[[ModelSpec], nn.Module]] = {
     "none": lambda spec: nn.Identity(),

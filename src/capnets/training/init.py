@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from capnets.models.base import SetModel
+from capnets.models.pool import PoolNetwork
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import Standardize
 from capnets.nn.monotone import Bend, MonotoneLinear
+from capnets.nn.trees import Trees
 from capnets.sets.batch import Batches
 from capnets.training.losses import Loss
 from capnets.training.recipe import Recipe
@@ -28,13 +30,16 @@ def begin(model: SetModel, data: Batches, recipe: Recipe, loss: Loss, *, seed: i
         draw_weights(model, torch.Generator().manual_seed(seed))
     if isinstance(model.inputs, Standardize):
         model.inputs.learn(*_moments(data))
+    size = float(data.sizes.mean())
+    unit = torch.ones(model.outputs)
+    if recipe.scale and loss.scaled:
+        assert data.y is not None
+        deviation = data.y.std(0, correction=0)
+        unit = torch.where(deviation > 0, deviation / size**0.5, 1.0)
+    if isinstance(model, PoolNetwork):
+        _begin_pool(model, data, loss, unit=unit, seed=seed)
     if recipe.scale:
         assert data.y is not None
-        size = float(data.sizes.mean())
-        unit = torch.ones(model.outputs)
-        if loss.scaled:
-            deviation = data.y.std(0, correction=0)
-            unit = torch.where(deviation > 0, deviation / size**0.5, 1.0)
         model.start(unit=unit, label=loss.level(data.y, model.outputs), size=size)
 
 
@@ -74,3 +79,24 @@ def _moments(data: Batches, *, numbers: int = 2**25) -> tuple[Tensor, Tensor]:
         squares = squares + x.square_().sum(0)
     mean = total / len(used)
     return mean.float(), (squares / len(used) - mean.square()).clamp_min(0).sqrt().float()
+
+
+@torch.no_grad()
+def _begin_pool(
+    model: PoolNetwork, data: Batches, loss: Loss, *, unit: Tensor, seed: int, sets: int = 256
+) -> None:
+    """Scale the statistics of sets, and grow trees if the decoder has them."""
+    statistics, weights = model.statistics, data.weights
+    parts = [
+        model.scaled(model.pooled(model.read(batch.x, batch.mask), batch.mask))
+        for batch in data.epoch(size=sets)
+    ]
+    pooled = torch.cat(parts)
+    statistics.learn(pooled.double().mean(0).float(), pooled.double().std(0, correction=0).float())
+    if isinstance(trees := model.decoder[0], Trees) and not loss.joint:
+        assert data.y is not None
+        numbered = data.y.shape[1] < model.outputs  # classes
+        y = nn.functional.one_hot(data.y[:, 0].long(), model.outputs) if numbered else data.y / unit
+        rows = (pooled - statistics.mean) * statistics.scale
+        trees.grow(rows, y, classes=loss.logits, weights=weights, seed=seed)
+        model.final.weight.copy_(torch.eye(model.outputs))
