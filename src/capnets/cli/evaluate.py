@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.options import Json
+from capnets.cli.options import FeatureFiles, FolderOptions, Json, grouped
 from capnets.cli.printing import print_json, print_table
 from capnets.cli.task import evaluate_task
 from capnets.errors import InputError
@@ -15,9 +15,12 @@ from capnets.errors import InputError
 __all__ = ["evaluate"]
 
 
+@grouped
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
+    folders: FolderOptions,
     file: Annotated[str | None, typer.Argument(help="Labelled sets, for a run on a file.")] = None,
+    features: FeatureFiles = None,
     include_training: Annotated[
         bool, typer.Option("--include-training", help="Also measure sets that were trained on.")
     ] = False,
@@ -40,10 +43,11 @@ def evaluate(
     from capnets.estimators.runs import evaluate_run, risk_groups
     from capnets.files import write_text
 
+    data = folders.of(file, features)
     if html is not None:
-        groups = risk_groups(run, file, include_training=include_training)
+        groups = risk_groups(run, data, include_training=include_training)
         write_text(html, groups.to_html(source=f"{run} on {file}"))
-    measured = evaluate_run(run, file, include_training=include_training)
+    measured = evaluate_run(run, data, include_training=include_training)
     if as_json:
         print_json(measured)
         return

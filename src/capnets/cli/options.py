@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from capnets.training.priors import Prior
 
 __all__ = [
-    "RUN", "ColumnOptions", "DataFile", "Json", "NetworkOptions", "RunOptions", "TrainingOptions",
-    "grouped", "options_of",
+    "RUN", "ColumnOptions", "DataFile", "FeatureFiles", "FolderOptions", "Json", "NetworkOptions",
+    "RunOptions", "TrainingOptions", "grouped", "options_of",
 ]  # fmt: skip
 
 COLUMNS, NETWORK, TRAINING, PRIORS, RUN = "Columns", "Network", "Training", "Priors", "Run"
+FOLDER = "Folders of features"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+FeatureFiles = Annotated[
+    Path | None, typer.Option("--features", help="Folder of feature files, for a run on one.")
+]
 DataFile = Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")]
 
 
@@ -80,7 +84,9 @@ class ColumnOptions:
     features: Annotated[
         list[str] | None,
         _option(
-            panel=COLUMNS, help="Feature column or pattern; repeatable.", show_default="all others"
+            panel=COLUMNS,
+            help="Feature column or pattern, repeatable; or a folder of feature files.",
+            show_default="all others",
         ),
     ] = None
     categories: Annotated[
@@ -99,6 +105,17 @@ class ColumnOptions:
     ] = None
     weight_column: Annotated[
         str | None, _option(panel=COLUMNS, help="Column with the weight of a set.")
+    ] = None
+    split_column: Annotated[
+        str | None, _option(panel=COLUMNS, help="Column with train, valid or test.")
+    ] = None
+    file_column: Annotated[
+        str | None,
+        _option(
+            panel=COLUMNS,
+            help="Column with the name of a feature file.",
+            show_default="FILENAME, SLIDE, slide_id, or the set column",
+        ),
     ] = None
     text_column: Annotated[
         str | None,
@@ -136,6 +153,12 @@ class ColumnOptions:
     ] = None
 
     @property
+    def folder(self) -> Path | None:
+        """Folder of feature files, if --features names one."""
+        one = Path(self.features[0]) if self.features and len(self.features) == 1 else None
+        return one if one is not None and one.is_dir() else None
+
+    @property
     def survival(self) -> bool:
         """Return whether the targets are a time and an event."""
         return self.time is not None or self.event is not None
@@ -144,9 +167,11 @@ class ColumnOptions:
         """Return the meaning of the columns of a file; None for .npz, which has none."""
         targets = self._targets()
         others = {
-            "features": self.features, "categories": self.categories, "hashed": self.hashed,
+            "features": None if self.folder else self.features,
+            "categories": self.categories, "hashed": self.hashed,
             "order": self.order_column, "group": self.group_column, "weight": self.weight_column,
-            "missing": self.missing, **self._texts(),
+            "missing": self.missing, "split": self.split_column, "file": self.file_column,
+            **self._texts(),
         }  # fmt: skip
         given = {k: tuple(v) if isinstance(v, list) else v for k, v in others.items() if v}
         if Path(file).suffix == ".npz":
@@ -201,6 +226,44 @@ def _column_names(file: str) -> str:
     from capnets.ingest.sources import open_source
 
     return f". Its columns: {', '.join(open_source(file).names)}"
+
+
+@dataclass(frozen=True)
+class FolderOptions:
+    """Folders of feature files."""
+
+    files: Annotated[
+        Path | None,
+        _option(panel=FOLDER, help="Table that assigns files to sets, if FILE does not."),
+    ] = None
+    pool: Annotated[
+        Path | None,
+        _option(
+            panel=FOLDER,
+            help="Folder for converted features.",
+            show_default="FOLDER.pool beside the folder",
+        ),
+    ] = None
+    partial: Annotated[
+        bool,
+        _option(
+            "--partial",
+            panel=FOLDER,
+            help="Leave out empty files, files without a row and rows without a file.",
+        ),
+    ] = False
+
+    def of(self, file: str, features: Path | None, progress: Any = None) -> Any:
+        """Return the data that arguments name: a file, or a folder of features and its table."""
+        from capnets.ingest import FeatureFolder
+
+        about = {"pool": self.pool, "partial": self.partial, "progress": progress}
+        if features is not None:
+            return FeatureFolder(features, file, self.files, **about)
+        folder = Path(file)
+        if folder.is_dir() and not any(folder.rglob("*.parquet")):
+            return FeatureFolder(folder, **about)
+        return file
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,21 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.options import Json
+from capnets.cli.options import FeatureFiles, FolderOptions, Json, grouped
 from capnets.cli.printing import console, print_json
 
 __all__ = ["predict"]
 
 
+@grouped
 def predict(
     run: Annotated[Path, typer.Argument(help="A run that was trained on a file.")],
-    file: Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather or .npz.")],
+    file: Annotated[
+        str, typer.Argument(help="Parquet, CSV, TSV, Feather, .npz, or a folder of features.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .parquet or .csv.")],
+    folders: FolderOptions,
+    features: FeatureFiles = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     threads: Annotated[int, typer.Option(min=1, help="Number of CPU threads.")] = 1,
     as_json: Json = False,
@@ -43,7 +48,7 @@ def predict(
     with Progress(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("predicting sets", total=None)
         sets = predict_table(
-            estimator, file, out, force=force,
+            estimator, folders.of(file, features), out, force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     if as_json:

@@ -12,6 +12,7 @@ from capnets.cli.options import (
     RUN,
     ColumnOptions,
     DataFile,
+    FolderOptions,
     NetworkOptions,
     RunOptions,
     TrainingOptions,
@@ -33,6 +34,7 @@ __all__ = ["print_quality", "train", "train_with_progress"]
 def train(
     file: DataFile,
     columns: ColumnOptions,
+    folders: FolderOptions,
     network: NetworkOptions,
     training: TrainingOptions,
     run: RunOptions,
@@ -50,13 +52,15 @@ def train(
 
     asked = options_of(network, training, seed=run.seed)
     with tempfile.TemporaryDirectory() as scratch, stopping():
-        problem, note = file_problem(
-            file, columns.of(file), classify=columns.classify, survival=columns.survival,
-            folder=Path(scratch) / "s",
-        )  # fmt: skip
+        with loading() as show_reading:
+            data = folders.of(file, columns.folder, show_reading) if columns.folder else file
+            problem, note = file_problem(
+                data, columns.of(file), classify=columns.classify, survival=columns.survival,
+                folder=Path(scratch) / "s",
+            )  # fmt: skip
         if not run.as_json:
             typer.echo(note, err=True)
-        if test_share:
+        if test_share and not problem.tests:
             problem = problem.with_test(test_share, seed=asked.seed)
         name = Path(file).stem
         folder = run.out or Path("runs") / f"{name}-{asked.model or 'auto'}-{asked.seed}"

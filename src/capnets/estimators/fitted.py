@@ -63,7 +63,7 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
         names: Any = config.data.get("feature_names")
         targets: tuple[str, ...] = ()
         if self.schema_ is not None:
-            names, targets = self.schema_.feature_names, self.schema_.columns.target
+            names, targets = self.schema_.feature_names or None, self.schema_.columns.target
         # scikit-learn has no such attribute where features have no names.
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

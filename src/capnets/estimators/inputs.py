@@ -11,7 +11,15 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.estimators.documents import opened
-from capnets.ingest import Columns, Schema, SetData, read_npz, read_table
+from capnets.ingest import (
+    Columns,
+    FeatureFolder,
+    Schema,
+    SetData,
+    read_folder,
+    read_npz,
+    read_table,
+)
 from capnets.ingest.addresses import is_address
 from capnets.ingest.sources import arrow_table, is_table
 from capnets.sets import Sets
@@ -28,7 +36,7 @@ def read(
     learning: bool = False,
     folder: Path | None = None,
 ) -> SetData:
-    """Read sets from a list of 2-D arrays, `Sets`, or a table whose columns are known.
+    """Read sets from arrays, `Sets`, a table whose columns are known, or a feature folder.
 
     With a folder the instances of a table are stored there and memory-mapped. `learning` as in
     `Sets.from_arrays`; a schema learns offsets instead.
@@ -36,10 +44,18 @@ def read(
     X = known_table(X)
     if isinstance(X, Sets):
         data = SetData(X)
+    elif isinstance(X, FeatureFolder):
+        known = Columns(set=columns) if isinstance(columns, str) else columns
+        data = read_folder(X, known, labels=labels and X.table is not None, classify=classify)
     elif isinstance(X, str | Path) and Path(X).suffix == ".npz":
         data = read_npz(X, labels=labels, learning=learning)
     elif is_table(X):
         columns = _columns_of(columns)
+        if isinstance(columns, Schema) and not columns.features:
+            raise InputError(
+                f"{X}: the network was trained on a feature folder; give FeatureFolder(folder, "
+                "table) (on the command line: --features FOLDER)"
+            )
         target = columns.columns.target if isinstance(columns, Schema) else columns.target
         data = read_table(
             opened(X, columns), columns,
@@ -77,7 +93,7 @@ def known_table(X: Any) -> Any:
         raise InputError(f"{X}: there is no such file")
     if hasattr(X, "collect_schema") and hasattr(X, "collect"):  # a lazy frame of polars
         X = X.collect()
-    if is_table(X) or isinstance(X, Sets):
+    if is_table(X) or isinstance(X, Sets | FeatureFolder):
         return X
     if type(X).__module__.startswith("pyarrow"):
         return arrow_table(X)

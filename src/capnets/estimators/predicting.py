@@ -6,6 +6,7 @@ the order of the rows is, at about 50 bytes per row.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,17 +21,18 @@ from capnets.estimators.base import SetEstimator
 from capnets.estimators.documents import opened
 from capnets.estimators.inputs import read
 from capnets.files import writing
-from capnets.ingest import read_table
+from capnets.ingest import FeatureFolder, read_table
 from capnets.learn.averaging import mean_added_values
 from capnets.progress import Progress
 from capnets.sets import Array, Sets
+from capnets.sets.mapped import release
 from capnets.sets.orders import Orders
-from capnets.sets.ragged import owners_of
+from capnets.sets.ragged import owners_of, positions_of
 
 __all__ = ["predict_table", "prediction_columns"]
 
-#: Instances that are in memory at once.
-INSTANCES = 200_000
+#: Instances that are in memory at once, and numbers from which fewer are.
+INSTANCES, NUMBERS = 200_000, 2**25
 
 
 def predict_table(
@@ -45,8 +47,9 @@ def predict_table(
     """Write predictions to a Parquet or CSV file; return the number of sets.
 
     One row per instance, set after set in the order in which they are read: `set`, `row` (in the
-    table, from 0; if rows are documents, the number of the sentence), `sentence` if the table has a
-    text column, `prediction` of its set, and `added_value`. Over a set added values sum to the
+    table, from 0; if rows are documents, the number of the sentence; for feature folders the number
+    of the instance in its set), `x` and `y` if files have coordinates, `sentence` if the table has
+    a text column, `prediction` of its set, and `added_value`. Over a set added values sum to the
     prediction minus the `baseline`, a column that only networks with a baseline have. For classes
     there is a `probability_…` of each, and added values sum to the logit of the class in their
     name, `added_value_…` (of two classes, of the second). With several targets every column has the
@@ -102,6 +105,8 @@ def _write(
         for sets, rows in pieces:
             ids = np.arange(len(sets)) + done if sets.ids is None else np.asarray(sets.ids)
             named = {"set": ids[owners_of(sets.sizes)], "row": rows}
+            if sets.coords is not None:
+                named |= {"x": sets.coords[:, 0], "y": sets.coords[:, 1]}
             columns = pa.table(named | prediction_columns(estimator, sets))
             if sentences is not None:
                 columns = columns.add_column(2, "sentence", sentences.take(pa.array(rows)))
@@ -133,29 +138,34 @@ def _pieces(
     estimator: SetEstimator, table: Any, folder: Path
 ) -> tuple[Iterator[tuple[Sets, Array]], int]:
     """Return pieces of the sets with their rows in the table, and the number of sets."""
-    if estimator.schema_ is None:
-        whole = read(table, None).sets
+    folder_of_files = isinstance(table, FeatureFolder)
+    mapped = estimator.schema_ is not None and not folder_of_files
+    if not mapped:
+        whole = read(table, estimator.schema_).sets
         if whole.in_features != estimator.n_features_in_:
             raise InputError(
                 f"{table} has {whole.in_features} features, but the run was trained with "
                 f"{estimator.n_features_in_}"
             )
     else:
+        assert estimator.schema_ is not None
         source = opened(table, estimator.schema_)
         whole = read_table(source, estimator.schema_, labels=False, folder=folder).sets
     estimator.check_sizes(whole)
-    mapped = estimator.schema_ is not None
-    cuts = _cuts(np.asarray(whole.offsets))
+    cuts = _cuts(np.asarray(whole.offsets), math.prod(whole.feature_shape))
 
     def parts() -> Iterator[tuple[Sets, Array]]:
         for a, b in pairwise(cuts):
             # Mapped anew for every piece, so that the memory of the last one is released.
             part = (Sets.load(folder) if mapped else whole)[int(a) : int(b)]
             rows = np.array(part.index)
-            yield (
-                replace(part, instances=np.array(part.instances[rows]), index=np.arange(len(rows))),
-                rows,
-            )
+            coords = None if part.coords is None else part.coords[rows]
+            held = replace(
+                part, instances=np.array(part.instances[rows]), index=np.arange(len(rows)),
+                coords=coords,
+            )  # fmt: skip
+            release(part.instances)
+            yield held, positions_of(part.sizes) if folder_of_files else rows
 
     return parts(), len(whole)
 
@@ -172,9 +182,9 @@ def _sentences(estimator: SetEstimator, table: Any) -> Any:
     return pa.chunked_array([batch.column(0) for batch in batches])
 
 
-def _cuts(offsets: Array) -> Array:
+def _cuts(offsets: Array, width: int) -> Array:
     """Return cuts such that a piece has few instances, but at least one set."""
-    marks = np.arange(0, offsets[-1], INSTANCES)
+    marks = np.arange(0, offsets[-1], max(1, min(INSTANCES, NUMBERS // max(1, width))))
     cuts = np.unique(np.searchsorted(offsets, marks, "right") - 1)
     return np.append(cuts, len(offsets) - 1)
 

@@ -15,7 +15,7 @@ from capnets.estimators import targets
 from capnets.estimators.inputs import read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
 from capnets.estimators.times import as_survival
-from capnets.ingest import Columns, Schema, SetData, check_leakage
+from capnets.ingest import Columns, FeatureFolder, Schema, SetData, check_leakage
 from capnets.ingest.addresses import is_address
 from capnets.learn import Problem, Target
 from capnets.sets import Array
@@ -45,7 +45,7 @@ def data_problem(
     Parameters
     ----------
     X
-        A list of 2-D arrays, `Sets`, a table, or a file.
+        A list of 2-D arrays, `Sets`, a table, a file, or a `FeatureFolder`.
     y
         Labels, if X does not have them; see `SetEstimator.fit`.
     columns
@@ -65,7 +65,7 @@ def data_problem(
 
 
 def file_problem(
-    file: str,
+    file: str | FeatureFolder,
     columns: Columns | None,
     *,
     classify: bool | None = None,
@@ -77,7 +77,7 @@ def file_problem(
     Parameters
     ----------
     file
-        A table or an .npz file with labels.
+        A table, an .npz file or a feature folder with labels.
     columns
         Meaning of the columns of a table.
     classify
@@ -88,7 +88,7 @@ def file_problem(
     folder
         As in `data_problem`.
     """
-    if not is_address(file) and not Path(file).exists():
+    if isinstance(file, str) and not is_address(file) and not Path(file).exists():
         task = "" if Path(file).suffix else f"; set tasks: `capnets task train {file}`"
         raise InputError(f"{file}: there is no such file{task}")
     data = read(file, columns, labels=True, classify=bool(classify), learning=True, folder=folder)
@@ -155,14 +155,26 @@ def _problem(
     check_leakage(sets, features, label=getattr(y, "name", None))
     if data.schema is not None:
         target = replace(target, names=data.schema.columns.target)
-    source = str(X) if isinstance(X, str | Path) else type(X).__name__
-    return Problem(
+    source = str(X) if isinstance(X, str | Path | FeatureFolder) else type(X).__name__
+    problem = Problem(
         sets,
         target,
         groups=data.groups,
         schema=_schema(data, target),
         origin={"source": source},
     )
+    return problem if data.splits is None else _divided(problem, data.splits)
+
+
+def _divided(problem: Problem, splits: Array) -> Problem:
+    """Return the problem with the validation and test sets that the table names."""
+    parts = {name: np.flatnonzero(splits == name) for name in ("train", "valid", "test")}
+    if not len(parts["train"]):
+        raise InputError("the split column assigns no set to 'train'")
+    whole = replace(problem.train, weights=None)
+    valid, test = (whole.subset(parts[n]) if len(parts[n]) else None for n in ("valid", "test"))
+    tests = {} if test is None else {"test": test}
+    return replace(problem.subset(parts["train"]), valid=valid, tests=tests)
 
 
 def _dates(target: Target) -> str:

@@ -80,6 +80,11 @@ class Columns(Record):
     skip
         Whether to skip rows whose text has no instance, such as an unparseable SMILES; a warning
         names and counts them. By default they are an error.
+    split
+        Column that assigns sets to training, validation and test: `train`, `valid` or `test`.
+    file
+        Column with the name of the feature file of a row, for tables of feature folders; by
+        default a column with a usual name (FILENAME, SLIDE, slide_id), or the set column.
     """
 
     set: str = ""
@@ -95,6 +100,8 @@ class Columns(Record):
     buckets: int = 64
     encoder: str = ""
     skip: bool = False
+    split: str | None = None
+    file: str | None = None
 
     def __post_init__(self) -> None:
         if not self.set:
@@ -103,7 +110,7 @@ class Columns(Record):
             object.__setattr__(self, "set", ROW)
         for name in ("target", "features", "categories", "hashed"):
             object.__setattr__(self, name, _listed(name, getattr(self, name)))
-        for name in ("set", "order", "group", "weight", "text"):
+        for name in ("set", "order", "group", "weight", "text", "split", "file"):
             if not isinstance(getattr(self, name), str | None):
                 raise InputError(
                     f"{name} must be the name of a column, not {getattr(self, name)!r}"
@@ -117,7 +124,7 @@ class Columns(Record):
             raise InputError(f"buckets must be from 2 to 65,536, not {self.buckets}")
         if self.missing not in MISSING:
             raise unknown("rule for missing values", self.missing, MISSING)
-        others = (self.order, self.group, self.weight, self.text)
+        others = (self.order, self.group, self.weight, self.text, self.split)
         named = [self.set, *self.target, *filter(None, others)]
         for name in named:
             if named.count(name) > 1 and name != self.order:
@@ -129,7 +136,8 @@ class Columns(Record):
         A pattern without a match is an error. Columns of a stored `index` are features only if they
         are named.
         """
-        taken = {self.set, *self.target, self.order, self.group, self.weight, self.text, *index}
+        others = (self.order, self.group, self.weight, self.text, self.split, self.file)
+        taken = {self.set, *self.target, *others, *index}
         vectors = [n for n in names if self.text is not None and n.startswith(f"{self.text}[")]
         chosen: dict[str, None] = dict.fromkeys(vectors)
         for pattern in () if vectors and self.features == ("*",) else self.features:

@@ -19,7 +19,7 @@ from capnets.ingest.source import reading
 from capnets.memory import check_memory
 from capnets.sets import Array, Sets, validation
 
-__all__ = ["read_npz"]
+__all__ = ["DAMAGE", "read_arrays", "read_npz"]
 
 #: Errors that numpy and zipfile raise for damaged archives.
 DAMAGE = (
@@ -37,7 +37,7 @@ def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = N
     """
     path = Path(path)
     wanted = ("X", "offsets", "ids", "feature_names")
-    arrays = _arrays(path, (*wanted, "y", "Y") if labels else wanted)
+    arrays = read_arrays(path, (*wanted, "y", "Y") if labels else wanted)
     y = arrays.get("y", arrays.get("Y"))
     missing = [n for n in ("X", "offsets") if n not in arrays]
     if labels and y is None:
@@ -80,7 +80,8 @@ def read_npz(path: str | Path, *, labels: bool = True, learning: bool | None = N
     return SetData(sets, classes=tuple(np.unique(y).tolist()))
 
 
-def _arrays(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
+def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
+    """Read the named arrays of an .npz file that exist, without running anything in it."""
     with reading(str(path), "npz", also=DAMAGE), zipfile.ZipFile(path) as archive:
         entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         return {name: _array(archive, entries[name]) for name in names if name in entries}

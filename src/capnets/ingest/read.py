@@ -29,6 +29,12 @@ from capnets.sets import Array, offsets_of
 
 __all__ = ["SUFFIXES", "names_classes", "read_table"]
 
+#: Spellings of the parts of a split.
+SPLITS = {
+    "train": ("train", "training"),
+    "valid": ("valid", "validation", "val", "dev"),
+    "test": ("test", "testing"),
+}
 #: Suffixes of the files that can be read.
 SUFFIXES = (*FORMATS, ".npz")
 
@@ -83,11 +89,13 @@ def read_table(
     source = open_source(table)
     schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
     learned = schema is not columns
-    source = source.with_text([*_names(schema, classify=classify), *_long_order(schema, source)])
+    source = source.with_text(
+        [*named_columns(schema, classify=classify), *_long_order(schema, source)]
+    )
     if folder is not None and (Path(folder) / "sets.json").exists() and not force:
         raise InputError(f"{folder} already holds sets; choose another folder, or replace it")
     encoder = Encoder(schema, source)
-    reader = _Reader(source, schema, labels=labels, classify=classify, learning=learned)
+    reader = SetReader(source, schema, labels=labels, classify=classify, learning=learned)
     check_plain(source, reader.needed())
     pool = MemoryPool(encoder.width) if folder is None else FilePool(encoder.width, Path(folder))
     try:
@@ -111,11 +119,11 @@ def read_table(
     missing = dict(zip(schema.feature_columns, (pool.rows - pool.counts).tolist(), strict=True))
     return SetData(
         sets, schema, reader.groups(), schema.classes, _ignored(source, schema), missing,
-        source.header,
+        source.header, splits=reader.splits(),
     )  # fmt: skip
 
 
-class _Reader:
+class SetReader:
     """Read everything but the features: sets, order, targets, groups and weights."""
 
     def __init__(
@@ -124,8 +132,9 @@ class _Reader:
         columns, self.source, self.schema = schema.columns, source, schema
         wanted = [columns.set, columns.order, *(columns.target if labels else ())]
         training = labels or learning
-        group, weight = (columns.group, columns.weight) if training else (None, None)
-        wanted += [group, weight]
+        extra = (columns.group, columns.weight, columns.split)
+        group, weight, split = extra if training else (None, None, None)
+        wanted += [group, weight, split]
         for name in filter(None, wanted):
             if name not in source.names:
                 raise missing_column(name, source.names, where=source.name)
@@ -136,6 +145,12 @@ class _Reader:
         self.targets = self._targets(classify, learning) if labels else []
         self.group = PerSet(source, group, names=True) if group else None
         self.weight = PerSet(source, weight) if weight else None
+        self.split = PerSet(source, split, names=True) if split else None
+
+    @property
+    def _per_set(self) -> list[PerSet]:
+        found = (*self.targets, self.group, self.weight, self.split)
+        return [p for p in found if p is not None]
 
     def _targets(self, classify: bool, learning: bool) -> list[PerSet]:
         source, columns = self.source, self.schema.columns.target
@@ -155,16 +170,15 @@ class _Reader:
 
     def needed(self) -> list[str]:
         columns = self.schema.columns
-        per_set = [p.column for p in (*self.targets, self.group, self.weight) if p is not None]
+        per_set = [p.column for p in self._per_set]
         order = [columns.order] if columns.order else []
         features = [f.name for f in self.schema.features]
         return list(dict.fromkeys([columns.set, *per_set, *order, *features]))
 
     def add(self, batch: Any) -> None:
         codes = self.owners.add(batch, self.rows)
-        for per_set in (*self.targets, self.group, self.weight):
-            if per_set is not None:
-                per_set.add(batch, codes, self.owners, self.rows)
+        for per_set in self._per_set:
+            per_set.add(batch, codes, self.owners, self.rows)
         if (order := self.schema.columns.order) is not None:
             self.places.append(self._places(batch, order))
         for name, days in self.dates.items():
@@ -214,6 +228,14 @@ class _Reader:
     def groups(self) -> Array | None:
         return None if self.group is None else self.group.values.astype(np.int64)
 
+    def splits(self) -> Array | None:
+        """Return the part that the table assigns to every set: train, valid or test."""
+        if self.split is None:
+            return None
+        names = np.array([_split(name, self.split) for name in self.split.known])
+        found: Array = names[self.split.values.astype(np.int64)]
+        return found
+
     def arrays(self, schema: Schema) -> dict[str, Array]:
         codes = self.owners.codes()
         if self.places:
@@ -233,6 +255,16 @@ class _Reader:
         if self.weight is not None:
             arrays["weights"] = self.weight.values.astype(np.float32)
         return arrays
+
+
+def _split(name: Any, split: PerSet) -> str:
+    for known in SPLITS:
+        if str(name).lower() in SPLITS[known]:
+            return known
+    raise InputError(
+        f"{split.source.name}, column {split.column!r}: the split {name!r} is unknown; "
+        "expected train, valid or test"
+    )
 
 
 def names_classes(source: Source, column: str) -> bool:
@@ -264,12 +296,13 @@ def _is_number(name: Any) -> bool:
     return True
 
 
-def _names(schema: Schema, *, classify: bool) -> list[str]:
+def named_columns(schema: Schema, *, classify: bool) -> list[str]:
     """Return the columns whose values are names: of sets, groups, categories and classes."""
     columns = schema.columns
     names = [
         columns.set,
         columns.group,
+        columns.split,
         *(f.name for f in schema.features if f.categories or f.buckets),
     ]
     if (classify or schema.classes is not None) and len(columns.target) == 1:
@@ -306,5 +339,5 @@ def _fills(schema: Schema) -> Array:
 def _ignored(source: Source, schema: Schema) -> tuple[str, ...]:
     columns = schema.columns
     used = {columns.set, *columns.target, columns.order, columns.group, columns.weight}
-    used |= {columns.text, *schema.feature_columns}
+    used |= {columns.split, columns.file, columns.text, *schema.feature_columns}
     return tuple(name for name in source.names if name not in used)

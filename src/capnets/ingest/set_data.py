@@ -9,9 +9,45 @@ import numpy as np
 
 from capnets.ingest.columns import ROW, Schema
 from capnets.ingest.summary import Summary, summarize
+from capnets.records import Record
 from capnets.sets import Array, Sets
 
-__all__ = ["SetData"]
+__all__ = ["Part", "SetData"]
+
+
+@dataclass(frozen=True)
+class Part(Record):
+    """The rows of one file in a pool.
+
+    Parameters
+    ----------
+    name, size, changed
+        Path of the file when it was read, its bytes, and its time of change in nanoseconds.
+    start, rows, width
+        First row, number of rows and of features.
+    dtype
+        Type of the features.
+    crc
+        Checksum of the rows.
+    side, unit
+        Side of a tile and unit of the coordinates; `unit` is empty if there are none.
+    """
+
+    name: str
+    size: int
+    changed: int
+    start: int
+    rows: int
+    width: int
+    dtype: str
+    crc: int
+    side: float | None = None
+    unit: str = ""
+
+    @property
+    def stop(self) -> int:
+        """Row after the last one."""
+        return self.start + self.rows
 
 
 @dataclass(frozen=True)
@@ -36,6 +72,10 @@ class SetData:
         Column names that a text file has in its first row.
     index
         Index of a pandas frame.
+    splits
+        Part of each set (`train`, `valid` or `test`), if a split column was named.
+    parts
+        Rows of `sets.instances` that come from each file of a feature folder.
     """
 
     sets: Sets
@@ -46,6 +86,8 @@ class SetData:
     missing: dict[str, int] = field(default_factory=dict)
     header: tuple[str, ...] = ()
     index: Any = None
+    splits: Array | None = None
+    parts: tuple[Part, ...] = ()
 
     def summary(self) -> Summary:
         """Summarize sizes, features, labels and missing values, with warnings."""
@@ -62,7 +104,8 @@ class SetData:
     @property
     def n_rows(self) -> int | None:
         """Number of rows of a table in which a set may have several."""
-        return None if self.schema is None or self.documents else len(self.sets.index)
+        per_row = self.schema is not None and not self.documents and not self.parts
+        return len(self.sets.index) if per_row else None
 
     @property
     def set_names(self) -> Any:
@@ -78,7 +121,7 @@ class SetData:
 
     def by_row(self, values: Array) -> Array:
         """Return values in the order of the rows of a table, given in the order of `sets.index`."""
-        if self.schema is None:
+        if self.schema is None or self.parts:
             return values
         out = np.empty_like(values)
         out[self.sets.index] = values

@@ -124,10 +124,11 @@ def summarize(
     numbers = tuple(map(str, names)) if sets.feature_names else ("",) * len(names)
     categories: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
-    if schema is not None:
+    if schema is not None and schema.features:
         numbers = tuple(f.name for f in schema.features if f.kind == "number")
         categories = tuple(f.name for f in schema.features if f.kind in ("category", "hashed"))
         dates = tuple(f.name for f in schema.features if f.date)
+    if schema is not None:
         classes = classes or schema.classes
     sizes = sets.sizes
     found = [*_size_warnings(sets), *_column_warnings(sets, names, schema)]
@@ -200,6 +201,8 @@ def _column_warnings(sets: Sets, names: list[Any], schema: Schema | None) -> Ite
     if not len(table) or table.shape[1] != len(names):
         return
     plain = set(range(len(names)) if schema is None else schema.numbers.values())
+    if not plain:  # features of a folder: no column has a meaning of its own
+        return
     called = [f"column {n!r}" if isinstance(n, str) else f"feature {n}" for n in names]
     low, high = np.full(len(names), np.inf), np.full(len(names), -np.inf)
     counts = np.full(len(names), len(table) >= MIN_ROWS)

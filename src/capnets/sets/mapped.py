@@ -25,7 +25,8 @@ BLOCK = 2**22
 
 def is_streamed(values: Array) -> bool:
     """Return whether an array is a mapped file that is too large to stay resident."""
-    return _file(values) is not None and values.nbytes > LARGE
+    file = _file(values)
+    return file is not None and len(file) > LARGE
 
 
 def blocks(values: Array, *, numbers: int = BLOCK) -> Iterator[tuple[int, Array]]:
