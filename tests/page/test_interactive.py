@@ -89,6 +89,17 @@ def test_values_follow_what_people_do(digits, runtime, page, tmp_path):
     assert screen.rows == [first[0], first[2], first[3], first[1], *first[4:]]
     screen.check(models)
 
+    def drag_up() -> None:
+        start, end = handles.nth(3).bounding_box(), handles.nth(0).bounding_box()
+        page.mouse.move(start["x"] + 10, start["y"] + 10)
+        page.mouse.down()
+        page.mouse.move(end["x"] + 10, end["y"] - 4, steps=8)
+        page.mouse.up()
+
+    screen.settled(drag_up)
+    assert screen.rows == [first[1], first[0], first[2], first[3], *first[4:]]
+    screen.check(models)
+
     screen.settled(lambda: page.locator("[data-action=remove]").nth(2).click())
     assert len(screen.rows) == len(first) - 1
     screen.check(models)

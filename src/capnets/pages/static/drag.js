@@ -9,8 +9,8 @@ export function makeSortable(list, { move, done }) {
     const row = handle.closest("[data-key]");
     const key = Number(row.dataset.key);
     row.classList.add("dragged");
-    handle.setPointerCapture(event.pointerId);
     const follow = (e) => {
+      if (e.pointerId !== event.pointerId) return;
       const rows = [...list.querySelectorAll("[data-key]")];
       const place = rows.filter((one) => {
         if (one === row) return false;
@@ -19,16 +19,19 @@ export function makeSortable(list, { move, done }) {
       }).length;
       move(key, place);
     };
-    const stop = () => {
+    const stop = (e) => {
+      if (e.pointerId !== event.pointerId) return;
       row.classList.remove("dragged");
-      handle.removeEventListener("pointermove", follow);
-      handle.removeEventListener("pointerup", stop);
-      handle.removeEventListener("pointercancel", stop);
+      document.removeEventListener("pointermove", follow);
+      document.removeEventListener("pointerup", stop);
+      document.removeEventListener("pointercancel", stop);
+      handle.focus();
       done(key);
     };
-    handle.addEventListener("pointermove", follow);
-    handle.addEventListener("pointerup", stop);
-    handle.addEventListener("pointercancel", stop);
+    // A row that moves up is inserted anew and would lose the pointer, so the document listens.
+    document.addEventListener("pointermove", follow);
+    document.addEventListener("pointerup", stop);
+    document.addEventListener("pointercancel", stop);
   });
   list.addEventListener("keydown", (event) => {
     const handle = event.target.closest("[data-handle]");
