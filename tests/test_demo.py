@@ -44,9 +44,12 @@ def test_values_are_right_where_differences_of_prefixes_are_not(trained):
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_the_second_of_two_equal_digits_adds_nothing_whichever_it_is(trained, runtime, page):
+def test_the_second_of_two_equal_digits_adds_nothing_whichever_it_is(
+    trained, runtime, page, monkeypatch
+):
     """`make demo`, then `capnets play`: drag the second of two equal digits before the first."""
     folder, _ = trained
+    monkeypatch.setattr(demo, "EPOCHS", 1)  # for the network that the demonstration lacks
     done = CliRunner().invoke(app, ["play", "--out", str(folder), "--no-open"])
     assert done.exit_code == 0, done.output
     page.set_viewport_size({"width": 1200, "height": 1400})
@@ -86,6 +89,9 @@ def test_the_second_of_two_equal_digits_adds_nothing_whichever_it_is(trained, ru
 
 def test_play_takes_finished_runs(tmp_path, runtime, monkeypatch):
     demo.run(tmp_path, epochs=1)
+    assert demo.to_train(tmp_path) == ["c-gru"]
+    monkeypatch.setattr(demo, "EPOCHS", 1)
+    demo.play(tmp_path)
     monkeypatch.setattr(demo, "_train", lambda *_, **__: pytest.fail("trained again"))
     text = demo.play(tmp_path).read_text()
     assert "images seen in training" in text

@@ -7,7 +7,7 @@ of fewer than eight digits. C-DeepSet sums its added values by construction, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,12 @@ from capnets.tasks import TaskSets, make, parse_task
 from capnets.training.callbacks import EpochEnd
 from capnets.training.recipe import recipe
 
-__all__ = ["ABOUT", "EPOCHS", "NETWORKS", "Demo", "play", "run"]
+__all__ = ["ABOUT", "EPOCHS", "NETWORKS", "PLAYED", "Demo", "play", "run", "to_train"]
 
 EPOCHS = 20
 NETWORKS = ("gru", "c-deepset")
+#: Networks of the interactive page, side by side.
+PLAYED = ("c-deepset", "c-gru", "gru")
 SIZE = 8
 ABOUT = (
     f"Unique Sum: the label of a set of {SIZE} digits is the sum of the distinct ones; a digit "
@@ -98,7 +100,7 @@ def run(
     """Train both networks, explain some new sets, and write a page."""
     folder = Path(folder)
     task = _task(seed)
-    runs = _train(folder, task, epochs=epochs, seed=seed, progress=progress)
+    runs = _train(folder, task, NETWORKS, epochs=epochs, seed=seed, progress=progress)
     chosen = _instructive(task)
     gru, capacity = (_explain(run, task, chosen) for run in runs)
     page = folder / "demo.html"
@@ -119,7 +121,7 @@ def run(
 
 
 def play(folder: str | Path, *, progress: Progress | None = None) -> Path:
-    """Write the interactive page of both networks; train them if they are not there."""
+    """Write the interactive page of three networks; train those that are not there."""
     from capnets.pages.interactive import interactive_page
     from capnets.pages.runtime import find_runtime
 
@@ -128,11 +130,10 @@ def play(folder: str | Path, *, progress: Progress | None = None) -> Path:
     import capnets.export.onnx  # noqa: F401
 
     runtime = find_runtime()
-    runs = [_finished(folder / name) for name in NETWORKS]
-    if not all(runs):
-        runs = list(_train(folder, _task(0), epochs=None, seed=0, progress=progress))
+    if missing := to_train(folder):
+        _train(folder, _task(0), missing, epochs=None, seed=0, progress=progress)
     text = interactive_page(
-        [run for run in reversed(runs) if run is not None],
+        [Run(folder / name) for name in PLAYED],
         protocol="shared",
         title="What each digit adds",
         runtime=runtime,
@@ -151,14 +152,25 @@ def _task(seed: int) -> TaskSets:
     )  # fmt: skip
 
 
+def to_train(folder: str | Path) -> list[str]:
+    """Return the networks of the interactive page that are not trained yet."""
+    return [name for name in PLAYED if not _is_finished(Path(folder) / name)]
+
+
 def _train(
-    folder: Path, task: TaskSets, *, epochs: int | None, seed: int, progress: Progress | None
+    folder: Path,
+    task: TaskSets,
+    names: Sequence[str],
+    *,
+    epochs: int | None,
+    seed: int,
+    progress: Progress | None,
 ) -> list[Run]:
     torch.set_num_threads(1)  # faster than two for networks this small
     problem = task_problem(task)
     how = recipe("large", epochs=epochs or EPOCHS, batch_size=100, weight_decay=0.1)
     runs = []
-    for number, name in enumerate(NETWORKS):
+    for number, name in enumerate(names):
 
         def show(line: dict[str, Any], done: int = number * how.epochs) -> None:
             if progress is not None:
@@ -169,13 +181,11 @@ def _train(
     return runs
 
 
-def _finished(folder: Path) -> Run | None:
-    """Return the run in a folder if it is complete."""
+def _is_finished(folder: Path) -> bool:
     try:
-        found = Run(folder)
+        return Run(folder).finished
     except InputError:
-        return None
-    return found if found.finished else None
+        return False
 
 
 def _quality(run: Run) -> Network:

@@ -67,7 +67,8 @@ def play(
 
     from capnets import demo
 
-    with epochs("networks", len(demo.NETWORKS) * demo.EPOCHS, quiet=False) as progress:
+    names = demo.to_train(out)
+    with epochs(", ".join(names), len(names) * demo.EPOCHS, quiet=not names) as progress:
         path = demo.play(out, progress=progress)
     console().print(f"The page: {path.resolve()}")
     if open_page:

@@ -24,7 +24,7 @@ from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders, as_orders
 from capnets.sets.ragged import owners_of, starts_of
 
-__all__ = ["about_sets", "explain_added"]
+__all__ = ["about_sets", "caution", "explain_added"]
 
 
 def explain_added(

@@ -16,6 +16,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.estimators.documents import reads_sentences
+from capnets.explain.added import caution
 from capnets.explain.render.instances import Features, Images, Texts
 from capnets.explain.subject import target_of
 from capnets.ingest import Schema
@@ -89,7 +90,7 @@ def interactive_page(
 
 def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> dict[str, Any]:
     """Return everything that a page shows and computes with, as JSON."""
-    networks = [_network(run) for run in runs]
+    networks = [{**_network(run), "caution": caution(run.model, examples.sets)} for run in runs]
     shapes = {tuple(network["shape"]) for network in networks}
     if len(shapes) > 1:
         shown = " and ".join(sorted(" x ".join(map(str, shape)) for shape in shapes))

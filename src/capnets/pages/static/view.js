@@ -52,6 +52,7 @@ export function running(network) {
 }
 
 export function drawNetworks(container, data, found, label) {
+  const every = found.flatMap((network) => network.predictions);
   container.replaceChildren(
     ...found.map((network, n) => {
       const about = data.networks[n];
@@ -73,9 +74,19 @@ export function drawNetworks(container, data, found, label) {
       const logit = network.probabilities.length ? `logit ${number(network.prediction)}` : "";
       const parts = [logit, spread, label === null ? "" : `label ${label}`, baselineText(about, network)];
       card.append(element("p", { class: "soft", text: parts.filter(Boolean).join(", ") }));
-      if (network.predictions.length > 1) card.append(dots(network));
+      if (network.predictions.length > 1) card.append(dots(network, Math.min(...every), Math.max(...every)));
+      else if (about.caution) card.append(cautionOf(about));
       return card;
     }),
+  );
+}
+
+function cautionOf({ caution }) {
+  return element(
+    "details",
+    { class: "soft" },
+    element("summary", { text: "Caution" }),
+    element("p", { text: caution.replace("Caution: ", "") }),
   );
 }
 
@@ -93,14 +104,13 @@ function baselineText(about, network) {
   return [from, kind].filter(Boolean).join(", ");
 }
 
-function dots(network) {
-  const low = Math.min(network.baseline, ...network.predictions);
-  const high = Math.max(network.baseline, ...network.predictions);
+/** Return a dot per order, on one scale for all networks. */
+function dots(network, low, high) {
   const strip = element("div", { class: "dots", role: "img" });
   strip.setAttribute("aria-label", `Predictions of ${network.predictions.length} orders`);
   for (const prediction of network.predictions) {
     const dot = element("span");
-    dot.style.left = `${(100 * (prediction - low)) / (high - low || 1)}%`;
+    dot.style.left = `${high > low ? (100 * (prediction - low)) / (high - low) : 50}%`;
     strip.append(dot);
   }
   return strip;
