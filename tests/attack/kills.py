@@ -15,7 +15,7 @@ from attack.writers import INSTANCES, WRITERS, Forbidden, Place, Writer, share, 
 from processes import Command
 
 #: Bytes of a small disk, and free bytes at which writers are tried.
-DISK, ROOM = 1 << 20, (0, 8, 16, 32, 64, 128)
+DISK, ROOM = 1 << 23, (0, 8, 16, 32, 64, 128)
 
 Row = tuple[str, int, Counter, list[str]]
 
@@ -166,4 +166,4 @@ def _small_disk(folder: Path) -> Iterator[Path | None]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)

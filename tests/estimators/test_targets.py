@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from capnets.errors import InputError
+from capnets.estimators import SetRegressor
 from capnets.estimators.problems import file_problem
 from capnets.ingest import Columns
+from ragged import QUICK
 
 
 @pytest.fixture
@@ -72,6 +74,27 @@ def test_zeros_and_ones_are_read_as_the_classes_that_classify_gives(file):
     assert found.target == asked.target
     assert found.schema == asked.schema
     np.testing.assert_array_equal(found.train.y, asked.train.y)
+
+
+@pytest.mark.parametrize(("unit", "advice"), [(1e-40, r"1e\+40"), (1e38, "1e-38"), (1e30, "1e-30")])
+def test_labels_that_float32_cannot_square_are_refused(unit, advice):
+    """They would train a network that predicts NaN, or diverge at every learning rate."""
+    X = list(np.random.default_rng(0).normal(size=(12, 3, 2)))
+    with pytest.raises(InputError, match=f"another unit: multiply them by {advice}"):
+        SetRegressor(**QUICK).fit(X, np.linspace(0.5, 1, 12) * unit)
+
+
+@pytest.mark.parametrize("unit", [1e-17, 1e17])
+def test_labels_of_any_other_unit_are_learned_alike(unit):
+    X, y = list(np.random.default_rng(0).normal(size=(12, 3, 2))), np.linspace(0.5, 1, 12)
+    found, expected = (SetRegressor(**QUICK).fit(X, y * u).predict(X) / u for u in (unit, 1))
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("given", [{"network": 5}, {"network": {"dropout": "x"}}])
+def test_nonsense_settings_of_a_network_are_refused(given):
+    with pytest.raises(InputError, match=r"network is 5|dropout must be"):
+        SetRegressor(**QUICK, **given).fit([np.ones((2, 2))] * 12, np.arange(12.0))
 
 
 def test_a_task_is_not_a_file():

@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from capnets.errors import DataWarning
+from capnets.estimators import SetRegressor
 from capnets.ingest import Columns, Summary, read_table
 from capnets.ingest.summary import looks_like_data
 from ingest.written import write
+from ragged import QUICK
 
 COLUMNS = Columns(
     set="basket", target="worth", features=("x1", "x2", "colour"), categories="colour"
@@ -47,6 +50,14 @@ def test_suspicious_columns_are_named(frame, values, words):
     frame["x1"] = values
     (warning,) = read_table(frame, COLUMNS).summary().warnings
     assert pd.Series([warning]).str.contains(words).all(), warning
+
+
+def test_outliers_are_warned_of_when_fitting():
+    """In Python too, where no summary is printed."""
+    X = list(np.random.default_rng(0).normal(size=(12, 3, 2)))
+    X[3][1, 0] = 1e15
+    with pytest.warns(DataWarning, match=r"feature 0 holds the value 1e\+15, while most lie"):
+        SetRegressor(**QUICK).fit(X, np.arange(12.0))
 
 
 def test_heavy_tails_are_not_outliers(frame):

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
 from capnets.errors import InputError
 from capnets.paper.jobs import ShapeJob, TrainingJob
 from capnets.paper.results import Record, Results
+from processes import kill_at
 
 MADE = {"version": 1, "versions": {}, "machine": {}}
 
@@ -96,6 +98,18 @@ def test_a_line_of_another_version_is_named(tmp_path):
     results.path.write_text(json.dumps(line) + "\n")
     with pytest.raises(InputError, match="its job has"):
         results.read()
+
+
+def test_a_kill_before_the_first_record_does_not_block_the_folder(tmp_path):
+    folder = tmp_path / "r"
+    code = "from capnets.paper.results import Results\nResults(arguments[0], create=True)"
+    for moment in range(1, 20):
+        if kill_at(moment, code, folder) == 0:
+            break
+        Results(folder, create=True)
+        assert [path.name for path in folder.iterdir()] == ["results.json"]
+        shutil.rmtree(folder)
+    assert moment > 3
 
 
 def test_folders_that_are_no_results_are_refused(tmp_path):

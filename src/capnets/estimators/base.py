@@ -15,6 +15,7 @@ from capnets.errors import InputError, unknown
 from capnets.estimators.fitted import FittedEstimator
 from capnets.estimators.problems import data_problem
 from capnets.ingest import Columns
+from capnets.ingest.summary import warn_of_outliers
 from capnets.learn import Options, Plan, Problem, choose, learn, make_plan
 from capnets.learn.seen import read_keys, set_keys
 from capnets.learn.teacher import distill, pooled_teacher
@@ -88,6 +89,7 @@ class SetEstimator(FittedEstimator):
             probabilities. See `capnets.learn.teacher`.
         """
         problem = self.problem(X, y, sample_weight)
+        warn_of_outliers(problem.train, problem.schema)
         plan = choose(problem, self.options(), progress=self._show_choice())
         self.training_keys_ = set_keys(problem.train)
         if teacher is not None:
@@ -104,6 +106,10 @@ class SetEstimator(FittedEstimator):
             teacher = pooled_teacher(problem, seed=plan.seed)
         elif isinstance(teacher, SetEstimator):
             teacher = teacher.predict_proba if teacher.classifies else teacher.predict
+        elif not callable(teacher):
+            raise InputError(
+                f"teacher is {teacher!r}; expected 'pooled', a fitted set estimator or a function"
+            )
         distilled = distill(problem, teacher, seed=plan.seed)
         spec = plan.model
         named = replace(
@@ -126,6 +132,10 @@ class SetEstimator(FittedEstimator):
 
     def options(self) -> Options:
         """Return the settings that the parameters ask for."""
+        if not isinstance(self.network, Mapping | None):
+            raise InputError(
+                f"network is {self.network!r}; expected settings by name, such as {{'layers': 2}}"
+            )
         network = dict(self.network or {})
         for name in network:
             if name not in NETWORK:

@@ -13,6 +13,8 @@ from capnets.sets import Array
 
 __all__ = ["amounts", "classes"]
 
+#: Amounts beyond this, or all below its inverse, have squares that float32 cannot hold.
+LARGEST = 1e18
 #: Smallest spread of amounts, in steps of float32; below it, rounding shows.
 STEPS = 8
 
@@ -36,10 +38,24 @@ def amounts(labels: Array, data: SetData | None) -> tuple[Array, Target]:
         raise InputError(f"y holds something that is not a number: {error}") from error
     if labels.ndim not in (1, 2):
         raise InputError(f"y has shape {labels.shape}; expected one label, or a row, per set")
+    _check_unit(labels, names)
     _check_precision(labels, names)
     flat = labels.ndim == 1
     outputs = 1 if flat else labels.shape[1]
     return labels, Target("amount", outputs, names=names, flat=flat)
+
+
+def _check_unit(labels: Array, names: tuple[str, ...]) -> None:
+    """Refuse amounts that are too large or too small for float32."""
+    for k, column in enumerate(np.abs(labels.reshape(len(labels), -1)).T):
+        largest = float(np.max(column, initial=0, where=np.isfinite(column)))
+        if largest and not 1 / LARGEST <= largest <= LARGEST:
+            where = f"column {names[k]!r}" if names else "y"
+            kind = "large" if largest > 1 else "small"
+            raise InputError(
+                f"{where} has labels of up to {largest:.3g}, too {kind} to learn in float32; use "
+                f"another unit: multiply them by 1e{-round(np.log10(largest)):+d}"
+            )
 
 
 def classes(labels: Array, data: SetData | None) -> tuple[Array, Target]:

@@ -7,18 +7,20 @@ column; and a value so large that all others look equal to a network.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from capnets.errors import DataWarning
 from capnets.ingest.columns import Schema
 from capnets.records import Record
 from capnets.sets import Array, Sets
 from capnets.sets.mapped import blocks
 
-__all__ = ["Summary", "looks_like_data", "summarize"]
+__all__ = ["Summary", "looks_like_data", "summarize", "warn_of_outliers"]
 
 #: Distance of an outlier from the median, in multiples of the range of most values.
 OUTLIER = 1e4
@@ -131,7 +133,8 @@ def summarize(
     if schema is not None:
         classes = classes or schema.classes
     sizes = sets.sizes
-    found = [*_size_warnings(sets), *_column_warnings(sets, names, schema)]
+    columns = [text for _, text in _column_warnings(sets, names, schema)]
+    found = [*_size_warnings(sets), *columns]
     if looks_like_data(header):
         found.insert(
             0,
@@ -151,6 +154,14 @@ def summarize(
         tuple(found),
         dates,
     )
+
+
+def warn_of_outliers(sets: Sets, schema: Schema | None = None) -> None:
+    """Warn of features with a value so large that all others look equal to a network."""
+    names = list(sets.feature_names or range(int(np.prod(sets.feature_shape))))
+    for outlier, text in _column_warnings(sets, names, schema):
+        if outlier:
+            warnings.warn(text, DataWarning, stacklevel=3)
 
 
 def looks_like_data(header: tuple[str, ...]) -> bool:
@@ -195,8 +206,10 @@ def _size_warnings(sets: Sets) -> Iterator[str]:
         yield "every set has one instance; is the right column named as the set column?"
 
 
-def _column_warnings(sets: Sets, names: list[Any], schema: Schema | None) -> Iterator[str]:
-    """Yield sentences about columns that count rows, are constant, or hold an outlier."""
+def _column_warnings(
+    sets: Sets, names: list[Any], schema: Schema | None
+) -> Iterator[tuple[bool, str]]:
+    """Yield sentences about columns that count rows, are constant, or hold an outlier (True)."""
     table = sets.instances.reshape(len(sets.instances), -1)
     if not len(table) or table.shape[1] != len(names):
         return
@@ -220,12 +233,14 @@ def _column_warnings(sets: Sets, names: list[Any], schema: Schema | None) -> Ite
     extreme = np.maximum(high - median, median - low)
     for k in sorted(plain):
         if counts[k]:
-            yield f"{called[k]} counts the rows; it says nothing about an instance. Leave it out."
+            text = f"{called[k]} counts the rows; it says nothing about an instance. Leave it out."
+            yield False, text
         elif low[k] == high[k]:
-            yield f"{called[k]} is constant ({low[k]:g}); leave it out."
+            yield False, f"{called[k]} is constant ({low[k]:g}); leave it out."
         elif far[k] > near[k] and extreme[k] > OUTLIER * (far[k] - near[k]):
             value = high[k] if high[k] - median[k] == extreme[k] else low[k]
             yield (
+                True,
                 f"{called[k]} holds the value {value:g}, while most lie between {near[k]:g} and "
-                f"{far[k]:g}. A network cannot distinguish these; correct or drop the value."
+                f"{far[k]:g}. A network cannot distinguish these; correct or drop the value.",
             )

@@ -133,7 +133,8 @@ class Results:
     def _create(self) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if any(self.folder.iterdir()):
+            # Hidden files may be the half-written results.json of a killed process.
+            if any(not path.name.startswith(".") for path in self.folder.iterdir()):
                 raise InputError(
                     f"{self.folder} holds something that is no results folder; choose another one"
                 )
