@@ -78,7 +78,7 @@ def run_threads(fits: int) -> Iterator[Row]:
     sets, y = np.split(INSTANCES, 8), np.arange(8.0)
 
     def fit(seed: int) -> bytes:
-        small = {"hidden": 4, "layers": 1, "members": 1, "dropout": 0.2, "epochs": 2}
+        small = {"hidden": 4, "network": {"dropout": 0.2}, "members": 1, "epochs": 2}
         return (
             SetRegressor("c-gru", random_state=seed, **small).fit(sets, y).predict(sets).tobytes()
         )

@@ -210,9 +210,10 @@ def runs(folder: Path) -> list[Target]:
     from capnets.estimators import SetRegressor
     from capnets.estimators.runs import load_estimator
     from capnets.export import Engine, Stream, StreamState, export
+    from capnets.runs import Run
 
     columns = Columns(set="set", target="y", features=("a", "b"))
-    small = {"hidden": 4, "layers": 1, "members": 1, "orders": 1, "epochs": 1, "random_state": 0}
+    small = {"hidden": 4, "members": 1, "orders": 1, "epochs": 1, "random_state": 0}
     estimator = SetRegressor("c-gru", columns=columns, **small).fit(frame())
     estimator.save(folder / "run")
     export(folder / "run", folder / "export")
@@ -222,7 +223,8 @@ def runs(folder: Path) -> list[Target]:
     sets = [np.ones((2, 2), np.float32), np.zeros((3, 2), np.float32)]
 
     def read_run() -> Any:
-        return {"y": load_estimator(folder / "run").predict(frame())}
+        found = load_estimator(folder / "run").predict(frame())
+        return {"y": found, "metrics": json.dumps(Run(folder / "run").metrics)}
 
     def read_export() -> Any:
         stream = Stream(folder / "export")

@@ -9,6 +9,8 @@ from capnets.estimators import SetClassifier, SetRegressor
 from capnets.estimators.runs import load_estimator
 from capnets.files import folders
 from capnets.tune import tune
+from capnets.tune.study import open_study
+from processes import kill_at
 from tune.searching import QUICK, SPACE, columns_of, content, frame_of, sets_of, trials_in
 
 
@@ -143,6 +145,22 @@ class TestMoreTrials:
         with pytest.raises(InputError, match="not of this search; choose another folder"):
             self.search(tmp_path, 1)
         assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize("room", range(4096, 120_000, 16_384))
+def test_a_database_that_could_not_be_created_does_not_block_the_folder(tmp_path, room):
+    """Files above a limit cannot be written, as on a full disk."""
+    code = (
+        "import resource, signal\nfrom capnets.errors import InputError\n"
+        "from capnets.tune.study import open_study\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(arguments[1]), resource.RLIM_INFINITY))\n"
+        "try:\n    open_study(arguments[0], 's', {})\nexcept InputError:\n    pass"
+    )
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    assert kill_at(0, code, url, room) == 0
+    assert open_study(url, "s", {}).user_attrs == {"about": {}}
+    assert [path.name for path in tmp_path.iterdir()] == ["study.db"]
 
 
 def test_the_same_seed_tries_the_same_and_continues_so(tmp_path):

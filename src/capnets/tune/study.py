@@ -7,9 +7,12 @@ import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capnets.errors import InputError
+from capnets.files import writing
+from capnets.files.locks import lock_file
 
 if TYPE_CHECKING:
     import optuna
@@ -109,6 +112,7 @@ def _load(url: str, name: str) -> optuna.Study:
     try:
         with warnings.catch_warnings(), watching_storage(url):
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            _create_database(url)
             store = optuna.storages.RDBStorage(
                 url,
                 heartbeat_interval=HEARTBEAT,
@@ -121,6 +125,26 @@ def _load(url: str, name: str) -> optuna.Study:
     # No driver for such a database; a port that is no number; tables of a newer Optuna.
     except (ImportError, ValueError, RuntimeError) as error:
         raise _unusable(url, error.__cause__ or error) from error
+
+
+def _create_database(url: str) -> None:
+    """Create a SQLite file in one step: a full disk leaves none instead of half of its tables."""
+    import optuna
+    from sqlalchemy.engine import make_url
+
+    place = make_url(url)
+    if place.get_backend_name() != "sqlite" or place.database in (None, "", ":memory:"):
+        return
+    path = Path(str(place.database))
+    if path.exists() or not path.parent.is_dir():
+        return
+    with lock_file(path.with_name(f".{path.name}.lock")):
+        for journal in path.parent.glob(f".{path.name}.*-journal"):  # of a killed process
+            journal.unlink(missing_ok=True)
+        if path.exists():
+            return
+        with writing(path) as temporary:
+            optuna.storages.RDBStorage(f"sqlite:///{temporary}").engine.dispose()
 
 
 def _unusable(url: str, reason: BaseException) -> InputError:
