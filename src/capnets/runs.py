@@ -81,6 +81,9 @@ class RunConfig(Record):
                 f"a newer capnets wrote this (format {values['format']}; "
                 f"this one reads up to {FORMAT}); upgrade it"
             )
+        sizes = values["data"].get("sizes", [0, 0])
+        if [type(size) for size in sizes] != [int, int]:
+            raise TypeError(f"sizes are {sizes!r}, not two whole numbers")
         parts = {"model": ModelSpec.from_dict, "recipe": Recipe.from_dict}
         return super().from_dict({k: parts[k](v) if k in parts else v for k, v in values.items()})
 

@@ -1,6 +1,7 @@
 """Define the files to damage, the readers under attack, and independent checks of their results."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,7 +236,15 @@ def runs(folder: Path) -> list[Target]:
     def read_state() -> Any:
         return {str(k): v for k, v in enumerate(vars(StreamState.load(folder / "state")).values())}
 
-    found = []
+    # Runs of earlier versions have no digests: damage may go unnoticed, but gives no traceback.
+    shutil.copytree(folder / "run", folder / "old")
+    (folder / "old" / "manifest.json").unlink()
+
+    def read_old() -> Any:
+        load_estimator(folder / "old").predict(frame())
+        return {}
+
+    found = [Target("run without digests", folder / "old" / "config.json", read_old, dict)]
     for name, read in (("run", read_run), ("export", read_export), ("state", read_state)):
         original = read()
         place = folder / name

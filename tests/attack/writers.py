@@ -347,7 +347,10 @@ def _records(folder: Path) -> dict[str, str]:
     from capnets.paper.results import Results
 
     found = Results(folder).read()
-    return {key: json.dumps(replace(record, cost={}).to_dict()) for key, record in found.items()}
+    return {
+        key: json.dumps(replace(record, cost={}, made={}).to_dict())
+        for key, record in found.items()
+    }
 
 
 # Called in processes by `Place.code`; arguments are strings. -----------------------------------

@@ -155,6 +155,19 @@ class SetEstimator(FittedEstimator):
         config = run.config
         if config.data.get("estimator") != cls.__name__:
             raise InputError(f"{folder} is not a saved {cls.__name__}")
+        try:
+            return cls._of(run)
+        except InputError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            # Only a run without digests: an earlier version wrote it.
+            raise InputError(
+                f"{run.folder / 'config.json'} is damaged ({error!r}); restore it or train again"
+            ) from error
+
+    @classmethod
+    def _of(cls, run: Run) -> Self:
+        config = run.config
         plan, spec = Plan.of(config), config.model
         estimator = cls(
             spec.name, hidden=spec.hidden, aggregation=spec.aggregation, baseline=spec.baseline,
