@@ -402,6 +402,10 @@ class RunOptions:
     as_json: Annotated[
         bool, _option("--json", panel=RUN, help="Print JSON instead of a table.")
     ] = False
+    log: Annotated[
+        list[str] | None,
+        _option(panel=RUN, help="tensorboard=FOLDER, mlflow=ADDRESS or wandb=PROJECT; repeatable."),
+    ] = None
 
 
 def options_of(network: NetworkOptions, training: TrainingOptions, *, seed: int) -> Options:

@@ -102,6 +102,7 @@ def train_with_progress(
     """Train a plan into a folder and show its epochs, in the first of several processes."""
     from capnets.learn import train as train_plan
     from capnets.training.callbacks import EpochEnd
+    from capnets.training.loggers import logger_of
 
     each, members = plan.recipe.epochs, plan.model.members
     quiet = run.as_json or not (fabric is None or fabric.is_global_zero)
@@ -113,7 +114,7 @@ def train_with_progress(
 
         return train_plan(
             problem, plan, folder, resume=run.resume, force=run.force, fabric=fabric,
-            callbacks=[EpochEnd(progress)],
+            callbacks=[EpochEnd(progress), *map(logger_of, run.log or ())],
         )  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from capnets.learn import Options, Plan, Problem, choose, learn, make_plan
 from capnets.learn.seen import read_keys, set_keys
 from capnets.learn.teacher import distill, pooled_teacher
 from capnets.runs import Run
-from capnets.training.callbacks import Callback, EpochEnd
+from capnets.training.callbacks import Callback, EpochEnd, check_callbacks
+from capnets.training.fit import make_fabric
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 
@@ -50,6 +51,7 @@ class SetEstimator(FittedEstimator):
         epochs: int | None = None,
         early_stopping: bool | float | str = "auto",
         random_state: Any = None,
+        device: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.model = model
@@ -66,9 +68,18 @@ class SetEstimator(FittedEstimator):
         self.epochs = epochs
         self.early_stopping = early_stopping
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, teacher: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        teacher: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
         """Train on sets and their labels.
 
         Parameters
@@ -87,15 +98,20 @@ class SetEstimator(FittedEstimator):
             Predictor that labels additional subsets: `pooled` (a forest and gradient boosting on
             pooled statistics), a fitted set estimator, or a function from `Sets` to amounts or
             probabilities. See `capnets.learn.teacher`.
+        callbacks
+            Hooks of the final training, such as the loggers of `capnets.training.loggers`.
         """
+        check_callbacks(callbacks)
+        fabric = make_fabric(device=self.device)
         problem = self.problem(X, y, sample_weight)
         warn_of_outliers(problem.train, problem.schema)
         plan = choose(problem, self.options(), progress=self._show_choice())
         self.training_keys_ = set_keys(problem.train)
         if teacher is not None:
             problem, plan = self._distilled(problem, plan, teacher)
-        with self._progress(plan) as callbacks:
-            model, history = learn(problem, plan, callbacks=callbacks)
+        with self._progress(plan) as shown:
+            hooks = [*shown, *callbacks]
+            model, history = learn(problem, plan, callbacks=hooks, fabric=fabric)
         return self._adopt(model, history, plan.config(problem), plan)
 
     def _distilled(self, problem: Problem, plan: Plan, teacher: Any) -> tuple[Problem, Plan]:

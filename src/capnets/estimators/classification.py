@@ -75,13 +75,14 @@ class SetClassifier(ClassifierMixin, SetEstimator):  # type: ignore[misc]
         class_weight: Any = None,
         calibrate: bool = True,
         random_state: Any = None,
+        device: str | None = None,
         verbose: bool = False,
     ) -> None:
         super().__init__(
             model, columns=columns, hidden=hidden, aggregation=aggregation, baseline=baseline,
             network=network, members=members, orders=orders, sort=sort, priors=priors,
             recipe=recipe, epochs=epochs, early_stopping=early_stopping,
-            random_state=random_state, verbose=verbose,
+            random_state=random_state, device=device, verbose=verbose,
         )  # fmt: skip
         self.class_weight = class_weight
         self.calibrate = calibrate

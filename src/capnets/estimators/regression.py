@@ -53,6 +53,8 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         with 5,000 sets or more; smaller data sets are used for training as a whole.
     random_state
         Seed of initial weights and orders.
+    device
+        `cpu`, `cuda` or `mps`; None trains on the best available.
     verbose
         Whether to show progress.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from capnets.errors import InputError
+from capnets.errors import InputError, unknown
 from capnets.models.base import SetModel
 from capnets.nn.backend import threads_for
 from capnets.sets import Sets
@@ -107,16 +107,32 @@ def fit(
     return state.history
 
 
-def make_fabric(devices: int = 1) -> Fabric:
-    """Return devices of the best kind available, with mixed precision only where it pays.
+def make_fabric(devices: int = 1, *, device: str | None = None) -> Fabric:
+    """Return devices, with mixed precision only where it pays.
 
-    With several devices, `launch` of the result starts the program once more for every other one.
+    Parameters
+    ----------
+    devices
+        Number of devices. With several, `launch` of the result starts the program once more for
+        every other one.
+    device
+        Kind: `cpu`, `cuda` or `mps`; None takes the best available.
     """
     from lightning_fabric import Fabric
 
+    available = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if device is not None and not available.get(device, False):
+        if device not in available:
+            raise unknown("device", device, available)
+        raise InputError(f"device {device!r} is not available here; leave it out, or use 'cpu'")
+    fast = available["cuda"] and device in (None, "cuda")
     return Fabric(
-        accelerator="auto",
+        accelerator=device or "auto",
         devices=devices,
         strategy="ddp" if devices > 1 else "auto",
-        precision="bf16-mixed" if torch.cuda.is_available() else "32-true",
+        precision="bf16-mixed" if fast else "32-true",
     )
