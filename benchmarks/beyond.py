@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -26,9 +27,10 @@ from forms import FORMS
 from capnets.files import write_text
 from capnets.models import MODELS
 from capnets.paper.execute import current
+from capnets.paper.names import SYSTEMS
 from capnets.paper.published.effectiveness import LARGER_SETS, MAIN_MEAN, VARYING_MEAN
 from capnets.paper.published.interpretability import ADDED_VALUE_ERROR
-from capnets.paper.results import Results
+from capnets.paper.results import Record, Results
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "findings" / "beyond-the-paper.md"
@@ -66,6 +68,7 @@ def main() -> None:
     tables = {
         "predictions": predictions(records, "shared"),
         "held-out": predictions(records, "held-out"),
+        "systems": systems(Results(ROOT / "results" / "small").read().values()),
         "recipes": recipes(records),
         "added values": added_values(records),
         "larger sets": larger_sets(records),
@@ -101,12 +104,12 @@ def read(path: Path) -> Records:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def found(records: Records, model: str, task: str, *sizes: int) -> Records:
+def found(records: Records, model: str, task: str, *sizes: int, **others: Any) -> Records:
     """Return the records of a network on a task of the paper, all seeds; by default sets of 10."""
     plain = {
         "model": model, "task": TASKS[task], "sizes": list(sizes or (10,)), "sets": 100_000,
         "hidden": 32, "layers": 3, "epochs": None, "learning_rate": None,
-        "activation": None, "priors": [],
+        "activation": None, "priors": [], **others,
     }  # fmt: skip
     return [
         r
@@ -149,6 +152,17 @@ def predictions(records: Records, protocol: str) -> str:
         best = {t: min(row[t] for row in MAIN_MEAN.values()) for t in TASKS}
         rows.append(["the paper's best", *(f"{best[t]:g}" for t in TASKS)])
     return markdown([f"test MSE, {recipe}", *TASKS], rows)
+
+
+def systems(small: Iterable[Record]) -> str:
+    """Test errors of networks of other authors beside three of ours, on a tenth of the sets."""
+    records = [r.to_dict() for r in small]
+    rows = []
+    for model in ("deepset", "gru", "c-gru", *SYSTEMS):
+        some = [found(records, model, t, sets=10_000, recipe="muon") for t in TASKS]
+        if any(some):
+            rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
+    return markdown(["test MSE, muon, 10,000 sets", *TASKS], rows)
 
 
 def recipes(records: Records) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 
 from capnets.paper.cli.progress import _picture
-from capnets.paper.names import BEYOND, MODELS
+from capnets.paper.names import BEYOND, MODELS, SYSTEMS
 from capnets.paper.plan import make_plan
 from capnets.paper.results import Results
 from capnets.paper.scheduler import Outcome, Running
@@ -88,6 +88,18 @@ class TestReproduce:
         assert say("reproduce", "all", *common).json["runs"] > 0
         one = ("table1", "--models", "gru", "--tasks", "US", "--seeds", "0")
         assert say("reproduce", *one, "--epochs", "500", *common).json["runs"] == 1
+
+    def test_systems_of_related_work(self, say, tmp_path):
+        """They have a table of their own, with one run per task at every scale."""
+        common = ("other-systems", "-o", tmp_path / "r")
+        assert say("reproduce", *common, "--dry-run", "--json").json["runs"] == 5 * len(SYSTEMS)
+        few = ("--scale", "smoke", "--models", "pointnet,c-order", "--tasks", "US", "--json")
+        found, _ = read("reproduce", *common, *few)
+        assert (found["done"], found["failed"]) == (2, [])
+        read("report", tmp_path / "r", "--json")
+        report = (tmp_path / "r" / "report" / "report.md").read_text()
+        assert "| PointNet | " in report
+        assert "| C-GRU, learned order | " in report
 
     def test_runs_and_report(self, tmp_path):
         """Progress goes to standard error: what is read is one document."""
