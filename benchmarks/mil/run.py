@@ -7,7 +7,8 @@
 Folds are made of whole sets and depend only on the data set and the repeat, so all methods see the
 same ones. Estimators are used as they come: the preset for the number of sets, nothing tuned per
 data set; the head of the table says what was chosen on which sets. A network may be followed by
-its aggregation and baseline: `c-gru:mean:learned`. Methods of others are in `peers.py`.
+its aggregation, baseline and activation: `c-gru:mean:learned`, `c-gru:sum:none:abs` (the paper's).
+Methods of others are in `peers.py`.
 
 A line is written when its fold is done. A fold that has its line is not trained again unless the
 preset has changed since; then the line is stale, and the table leaves it out once a newer one is
@@ -38,8 +39,12 @@ VARIANTS = tuple(
     for aggregation in ("sum", "mean", "mean+sum")
     for name in ("c-gru", "c-deepset")
 )
+#: Parts of a network's name behind a colon.
+PARTS = ("aggregation", "baseline", "activation")
 NETWORKS = ("gru", "deepset", "attention", "set-transformer", "c-gru", "c-lstm", "c-deepset")
-MODELS = ("auto", *PEERS, *NETWORKS, *VARIANTS, "c-pairs:sum:learned")
+PAPER = ("c-gru:sum:none:abs", "c-deepset:sum:none:abs")
+OTHERS = tuple(f"{name}:sum:learned" for name in ("c-pairs", "c-pool", "c-trees"))
+MODELS = ("auto", *PEERS, *NETWORKS, *PAPER, *VARIANTS, *OTHERS)
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ def one_fold(name: str, sets: Any, model: str, train: Any, test: Any, seed: int)
     problem = estimator.problem(sets.subset(train), y.astype(int) if classes else y)
     plan = make_plan(problem, estimator.options())
     if parts:
-        spec = replace(plan.model, aggregation=parts[0], baseline=parts[1])
+        spec = replace(plan.model, **dict(zip(PARTS, parts, strict=False)))
         plan = replace(plan, model=spec, loss="bernoulli" if parts[0] == "any" else plan.loss)
     trained, _ = learn(problem, plan)
     scores = mean_prediction(trained, held, Orders.averaging(plan.orders))
@@ -150,7 +155,15 @@ def automatic(name: str, sets: Any, train: Any, test: Any, seed: int) -> dict[st
         "labels": np.asarray(held.y).tolist(),
         "scores": np.round(scores[:, 0] if scores.shape[1] == 1 else scores, 5).tolist(),
         "chosen": estimator.spec_.to_dict(),
+        "halves": np.round(np.asarray(estimator.raw(halved(held)))[:, 0], 5).tolist(),
     }
+
+
+def halved(sets: Any) -> Any:
+    """Return the first half of the instances of every set, rounded up."""
+    rows = [sets.rows(k)[: (n + 1) // 2] for k, n in enumerate(sets.sizes)]
+    offsets = np.concatenate([[0], np.cumsum([len(r) for r in rows])])
+    return Sets(sets.instances, np.concatenate(rows), offsets, feature_names=sets.feature_names)
 
 
 def peer(name: str, sets: Any, model: str, train: Any, test: Any, seed: int) -> dict[str, Any]:

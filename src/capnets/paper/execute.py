@@ -145,6 +145,8 @@ def _run(
         hidden=job.hidden,
         layers=job.layers,
         activation=job.activation or "abs",
+        aggregation=job.aggregation or "sum",
+        baseline=job.baseline or "none",
         recipe=_recipe(job),
         seed=job.seed,
         priors=tuple(prior_from_dict(prior) for prior in job.priors),

@@ -81,6 +81,8 @@ class TrainingJob(_Keyed):
         Training recipe; None keeps its setting.
     activation
         Activation that turns outputs of the decoder into added values; None for the default.
+    aggregation, baseline
+        As in `ModelSpec`; None for the paper's sum from 0.
     priors
         Priors on added values, as `training.priors` records them.
     """
@@ -103,6 +105,8 @@ class TrainingJob(_Keyed):
     hidden: int = 32
     layers: int = 3
     activation: str | None = None
+    aggregation: str | None = None
+    baseline: str | None = None
     priors: tuple[dict[str, Any], ...] = ()
 
     def __post_init__(self) -> None:

@@ -140,11 +140,13 @@ def _varying(
 
 
 def _sentiment(scale: Scale) -> tuple[Entry, ...]:
-    """Capacity networks also with signed values: a sentence can lower a rating."""
+    """Capacity networks also with signed values, and with the mean of beliefs as the rating."""
     plain: dict[str, str] = {}
     signed = {"activation": "identity"}
+    mean = signed | {"aggregation": "mean", "baseline": "learned"}
     rows = [(model, model, plain) for model in (RIDGE, *MODELS)]
-    rows += [(f"{model} signed", model, signed) for model in CAPACITY]
+    for model in CAPACITY:
+        rows += [(f"{model} signed", model, signed), (f"{model} mean", model, mean)]
     for model in BEYOND:
         rows += [(model, model, plain), (f"{model} signed", model, signed)]
     return tuple(
@@ -261,7 +263,8 @@ TABLES = (
         title="Sentiment of documents, ours alone",
         shows="Test error and explained variance on reviews other than the paper's, which cannot "
         "be had, with ridge regression on the mean sentence vector as the plain baseline. Signed: "
-        "without the absolute value, as a sentence can also lower a rating.",
+        "without the absolute value, as a sentence can also lower a rating. Mean: every sentence "
+        "has a belief about the rating and a weight, and their mean is predicted.",
         better=None,
         build=_sentiment,
     ),
