@@ -60,6 +60,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _option(*names: str, panel: str, **settings: Any) -> Any:
+    if panel == COLUMNS:
+        settings = {"metavar": "NAME", **settings}
     return typer.Option(*names, rich_help_panel=panel, **settings)
 
 
@@ -68,86 +70,85 @@ class ColumnOptions:
     """Meaning of the columns of a file."""
 
     set_column: Annotated[
-        str | None, _option(panel=COLUMNS, help="Column that names the set of a row (needed).")
+        str | None, _option(panel=COLUMNS, help="Names the set of a row (needed).")
     ] = None
     target: Annotated[
-        list[str] | None, _option(panel=COLUMNS, help="Column to predict (needed); repeatable.")
+        list[str] | None, _option(panel=COLUMNS, help="To predict (needed); repeatable.")
     ] = None
     time: Annotated[
         str | None,
-        _option(panel=COLUMNS, help="Column with the time until --event, or censoring."),
+        _option(panel=COLUMNS, help="Time until --event or censoring."),
     ] = None
     event: Annotated[
         str | None,
-        _option(panel=COLUMNS, help="Column that is 1 if the event happened, 0 if not."),
+        _option(panel=COLUMNS, help="1 if the event happened, 0 if not."),
     ] = None
     features: Annotated[
         list[str] | None,
         _option(
             panel=COLUMNS,
-            help="Feature column or pattern, repeatable; or a folder of feature files.",
+            help="Name or pattern, repeatable; or a folder of feature files.",
             show_default="all others",
         ),
     ] = None
     categories: Annotated[
         list[str] | None,
-        _option(panel=COLUMNS, help="Column or pattern of categories; repeatable."),
+        _option(panel=COLUMNS, help="Name or pattern; repeatable."),
     ] = None
     hashed: Annotated[
         list[str] | None,
-        _option(panel=COLUMNS, help="Categories with very many values, to be hashed; repeatable."),
+        _option(panel=COLUMNS, help="Categories of very many values; repeatable."),
     ] = None
     order_column: Annotated[
-        str | None, _option(panel=COLUMNS, help="Column that orders the instances of a set.")
+        str | None, _option(panel=COLUMNS, help="Orders the instances of a set.")
     ] = None
     group_column: Annotated[
-        str | None, _option(panel=COLUMNS, help="Column of groups that splits keep whole.")
-    ] = None
-    weight_column: Annotated[
-        str | None, _option(panel=COLUMNS, help="Column with the weight of a set.")
+        str | None, _option(panel=COLUMNS, help="Groups that splits keep whole.")
     ] = None
     split_column: Annotated[
-        str | None, _option(panel=COLUMNS, help="Column with train, valid or test.")
+        str | None, _option(panel=COLUMNS, help="Holds train, valid or test.")
     ] = None
     file_column: Annotated[
         str | None,
         _option(
             panel=COLUMNS,
-            help="Column with the name of a feature file.",
-            show_default="FILENAME, SLIDE, slide_id, or the set column",
+            help="Names a feature file.",
+            show_default="FILENAME, SLIDE, …",
         ),
     ] = None
+    weight_column: Annotated[str | None, _option(panel=COLUMNS, help="Weight of a set.")] = None
     text_column: Annotated[
         str | None,
         _option(
             panel=COLUMNS,
-            help="Text column: a sentence per row or, without --set-column, a document.",
+            help="Text: a sentence per row; without --set-column, a document.",
         ),
     ] = None
     encoder: Annotated[
         str | None,
-        _option(panel=COLUMNS, help="Sentence-transformers model for --text-column: name or path."),
+        _option(panel=COLUMNS, help="Sentence-transformers model of --text-column."),
     ] = None
     smiles: Annotated[
-        str | None, _option(panel=COLUMNS, help="SMILES column: every row is a molecule, a set.")
+        str | None, _option(panel=COLUMNS, help="SMILES: every row is a molecule, a set.")
     ] = None
     instances: Annotated[
         str,
-        _option(panel=COLUMNS, help="Instances of --smiles: atoms, fragments or conformers."),
+        _option(panel=COLUMNS, metavar="KIND", help="Of --smiles: atoms, fragments, conformers."),
     ] = "atoms"
     skip_unparseable: Annotated[
         bool,
         _option("--skip-unparseable", panel=COLUMNS, help="Skip rows without a valid SMILES."),
     ] = False
     missing: Annotated[
-        str, _option(panel=COLUMNS, help="Missing values: refuse, mean or zero.")
+        str, _option(panel=COLUMNS, metavar="RULE", help="Missing values: refuse, mean, zero.")
     ] = "refuse"
     classify: Annotated[
         bool | None,
         _option(
             "--classify/--regress",
             panel=COLUMNS,
-            help="Treat the target as classes, or as an amount.",
+            metavar="",
+            help="Predict classes, or an amount.",
             show_default="by its values",
         ),
     ] = None
@@ -276,20 +277,18 @@ class NetworkOptions:
             "--model",
             "-m",
             panel=NETWORK,
-            help="Name from `capnets models`. Default: by validation on files, c-deepset on set "
-            "tasks.",
+            help="Name from `capnets models`.",
+            show_default="by validation; c-deepset on set tasks",
         ),
     ] = None
-    hidden: Annotated[int | None, _option(panel=NETWORK, min=1, help="Hidden dimensions.")] = None
-    layers: Annotated[int | None, _option(panel=NETWORK, min=1, help="Layers of the encoder.")] = (
-        None
-    )
+    hidden: Annotated[int | None, _option(panel=NETWORK, help="Hidden dimensions.")] = None
+    layers: Annotated[int | None, _option(panel=NETWORK, help="Layers of the encoder.")] = None
     members: Annotated[
-        int | None, _option(panel=NETWORK, min=1, help="Number of networks to average.")
+        int | None, _option(panel=NETWORK, help="Number of networks to average.")
     ] = None
     activation: Annotated[
         str | None,
-        _option(panel=NETWORK, help="Of added values: identity, abs or softplus (not negative)."),
+        _option(panel=NETWORK, help="identity, or without negative values: abs, softplus."),
     ] = None
     aggregation: Annotated[
         str | None, _option(panel=NETWORK, help="Of added values: sum, mean, mean+sum.")
@@ -325,8 +324,9 @@ class TrainingOptions:
         _option(
             panel=TRAINING,
             min=1,
+            metavar="N",
             help="Largest number of instances per step.",
-            show_default="by the number of features, where sets are large",
+            show_default="if sets are large",
         ),
     ] = None
     sample_instances: Annotated[
@@ -334,6 +334,7 @@ class TrainingOptions:
         _option(
             panel=TRAINING,
             min=1,
+            metavar="N",
             help="Random instances of a set that an epoch reads.",
             show_default="all",
         ),
@@ -343,7 +344,7 @@ class TrainingOptions:
     ] = None
     patience: Annotated[
         int | None,
-        _option(panel=TRAINING, help="Stop after this many epochs without improvement."),
+        _option(panel=TRAINING, help="Epochs without improvement before a stop."),
     ] = None
     fixed_order: Annotated[
         bool,
@@ -353,10 +354,14 @@ class TrainingOptions:
         float | None, _option(panel=PRIORS, help="No added value exceeds this number.")
     ] = None
     prior_weight: Annotated[
-        float, _option(panel=PRIORS, min=0, help="Weight of --upper-bound, in units of the loss.")
+        float,
+        _option(
+            panel=PRIORS, min=0, metavar="X", help="Weight of --upper-bound, in units of the loss."
+        ),
     ] = 1.0
     consistent: Annotated[
-        float | None, _option(panel=PRIORS, min=0, help="Weight of a penalty on order dependence.")
+        float | None,
+        _option(panel=PRIORS, min=0, metavar="X", help="Weight of a penalty on order dependence."),
     ] = None
 
     def changed_recipe(self) -> Any:
@@ -391,10 +396,10 @@ class RunOptions:
         Path | None,
         _option("--out", "-o", panel=RUN, help="Run folder.", show_default="runs/NAME-MODEL-SEED"),
     ] = None
-    seed: Annotated[
-        int, _option(panel=RUN, help="Random seed of initial weights, orders and splits.")
-    ] = 0
-    threads: Annotated[int, _option(panel=RUN, min=1, help="Number of CPU threads.")] = 1
+    seed: Annotated[int, _option(panel=RUN, help="Random seed of weights, orders, splits.")] = 0
+    threads: Annotated[
+        int, _option(panel=RUN, min=1, metavar="N", help="Number of CPU threads.")
+    ] = 1
     resume: Annotated[bool, _option("--resume", panel=RUN, help="Continue an interrupted run.")] = (
         False
     )
