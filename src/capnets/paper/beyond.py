@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from capnets.paper.claims import IMAGE_TASKS, Case, Claim, Count, least, lower
-from capnets.paper.compare import Compared, Comparison, Number
+from capnets.paper.compare import Comparison
+from capnets.paper.compared import Compared, Number
 from capnets.paper.names import BEYOND, CAPACITY, MODELS, label
 
 __all__ = ["count_beyond"]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capnets.paper.compare import Compared, Comparison, Number
+from capnets.paper.compare import Comparison
+from capnets.paper.compared import Compared, Number
 from capnets.paper.names import CAPACITY, COUNTERPART, MODELS
 from capnets.paper.resample import interval
 

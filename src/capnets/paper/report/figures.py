@@ -10,7 +10,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from capnets.errors import check_extra
-from capnets.paper.compare import Compared
+from capnets.paper.compared import Compared
 from capnets.paper.names import BEYOND, COUNTERPART, RECURRENT, label
 
 if TYPE_CHECKING:

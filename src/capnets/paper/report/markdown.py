@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from capnets.paper.claims import Claim
-from capnets.paper.compare import Compared, Shown
+from capnets.paper.compared import Compared, Shown
 from capnets.paper.names import BEYOND
 from capnets.paper.report import trained
 from capnets.paper.report.missing import Missing

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from capnets.paper.compare import Compared, compare
+from capnets.paper.compare import compare
+from capnets.paper.compared import Compared
 from capnets.paper.estimate import Estimate
 from capnets.paper.jobs import Job
 from capnets.paper.results import Record

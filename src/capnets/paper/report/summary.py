@@ -16,7 +16,8 @@ from typing import Any
 from capnets.errors import InputError
 from capnets.paper.beyond import count_beyond
 from capnets.paper.claims import Claim, count_claims
-from capnets.paper.compare import Compared, compare
+from capnets.paper.compare import compare
+from capnets.paper.compared import Compared
 from capnets.paper.jobs import TrainingJob
 from capnets.paper.names import RECURRENT
 from capnets.paper.published.inconsistencies import INCONSISTENCIES

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from capnets.paper.claims import Count
-from capnets.paper.compare import Compared, Shown
+from capnets.paper.compared import Compared, Shown
 from capnets.paper.jobs import TrainingJob
 from capnets.paper.names import BEYOND, MODELS, RIDGE, SYSTEMS, label
 from capnets.paper.scales import Scale

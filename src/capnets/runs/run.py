@@ -1,26 +1,13 @@
-"""Store a trained network, its configuration and its results as a run folder.
-
-    config.json          network, recipe, seed, data, versions; written first
-    weights.safetensors  the best weights; written when training ended
-    history.jsonl        one line per epoch
-    manifest.json        SHA-256 digests of the other files
-    metrics.json         written last: a run that has it is finished
-    checkpoint.safetensors  only while training has not ended
-
-Everything is written atomically, checked against its digest when it is read, and never executed.
-"""
+"""Create, continue, replace and read a run folder."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,62 +17,16 @@ from capnets.files.folders import recover_folder, remove_folder, replace_folder,
 from capnets.files.locks import lock_folder
 from capnets.files.manifest import MANIFEST, Damaged, check, read_manifest, write_manifest
 from capnets.files.tensors import check_finite, parse_tensors, write_tensors
-from capnets.models import ModelSpec, SetModel
-from capnets.records import Record
+from capnets.models import SetModel
+from capnets.runs.config import RunConfig, versions
 from capnets.sets.display import html_table
-from capnets.training.recipe import Recipe
 
-__all__ = ["Run", "RunConfig", "load", "versions"]
+__all__ = ["Run", "load"]
 
-FORMAT = 1
 #: Files of a finished run, besides its manifest.
 FILES = ("config.json", "history.jsonl", "metrics.json", "weights.safetensors")
 #: Marks a run that is trained beside a finished one and will replace it.
 REPLACEMENT = ".replacement"
-
-
-@dataclass(frozen=True)
-class RunConfig(Record):
-    """Configuration of a run: network, recipe, seed and data.
-
-    Parameters
-    ----------
-    model
-        The network.
-    recipe
-        The training recipe.
-    seed
-        Random seed for initial weights and instance orders.
-    data
-        Source of the sets, as a JSON object (a task, or a file and its columns).
-    loss
-        The training loss.
-    priors
-        Knowledge about added values, as JSON objects.
-    """
-
-    model: ModelSpec
-    recipe: Recipe
-    seed: int
-    data: dict[str, Any]
-    loss: str = "squared"
-    priors: tuple[dict[str, Any], ...] = ()
-    versions: dict[str, str] = field(default_factory=dict, compare=False)
-    format: int = FORMAT
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> RunConfig:
-        """Make a configuration from the output of `to_dict`; refuse newer formats."""
-        if values.get("format", 0) > FORMAT:
-            raise InputError(
-                f"a newer capnets wrote this (format {values['format']}; "
-                f"this one reads up to {FORMAT}); upgrade it"
-            )
-        sizes = values["data"].get("sizes", [0, 0])
-        if [type(size) for size in sizes] != [int, int]:
-            raise TypeError(f"sizes are {sizes!r}, not two whole numbers")
-        parts = {"model": ModelSpec.from_dict, "recipe": Recipe.from_dict}
-        return super().from_dict({k: parts[k](v) if k in parts else v for k, v in values.items()})
 
 
 class Run:
@@ -403,9 +344,3 @@ def _sweep(folder: Path, *patterns: str) -> None:
 def load(folder: str | Path) -> Run:
     """Open a run folder; `load(folder).model` is the trained network."""
     return Run(folder)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the main libraries."""
-    names = ("capnets", "torch", "numpy", "lightning-fabric", "scikit-learn")
-    return {"python": platform.python_version(), **{n: version(n) for n in names}}
