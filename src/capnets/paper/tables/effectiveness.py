@@ -9,7 +9,7 @@ from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT
 from capnets.paper.published import effectiveness as published
 from capnets.paper.published.labels import VARYING_SIZES
 from capnets.paper.scales import REVIEWS, Scale
-from capnets.paper.tables.table import Entry, Reading, Statistic, Table, row_of, vary
+from capnets.paper.tables.table import Entry, Reading, Statistic, Table, grid, row_of, vary
 
 __all__ = ["TABLES"]
 
@@ -60,19 +60,10 @@ def _apart(task: str, statistic: Statistic) -> str:
 
 
 def _larger_sets(scale: Scale) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(
-            row=model,
-            column=str(size),
-            model=model,
-            task="WTri",
-            reading=MSE,
-            jobs=vary(scale.jobs(model, "WTri"), sizes=(size,)),
-            published=number,
-        )
-        for model in MODELS + BEYOND
-        for size, number in row_of(published.LARGER_SETS, model).items()
-    )
+    return grid(
+        scale, published.LARGER_SETS, MODELS + BEYOND, MSE,
+        task="WTri", changes=lambda size: {"sizes": (size,)},
+    )  # fmt: skip
 
 
 def _training(
@@ -104,39 +95,19 @@ def _training(
 
 
 def _without_abs(scale: Scale) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(
-            row=model,
-            column=task,
-            model=model,
-            task=task,
-            reading=MSE,
-            jobs=vary(scale.jobs(model, task), activation="identity"),
-            published=number,
-        )
-        for model in CAPACITY
-        for task, number in published.WITHOUT_ABS[model].items()
-    )
+    signed = {"activation": "identity"}
+    return grid(scale, published.WITHOUT_ABS, CAPACITY, MSE, changes=lambda task: signed)
 
 
 def _varying(
     statistic: Statistic, table: Mapping[str, Mapping[str, float]], scale: Scale
 ) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(
-            row=model,
-            column=task,
-            model=model,
-            task=task,
-            reading=MSE,
-            statistic=statistic,
-            jobs=vary(scale.jobs(model, task), sizes=VARYING_SIZES),
-            published=number,
-            caveat=OTHER_SIZES if task == "TriC" else "",
-        )
-        for model in RECURRENT + BEYOND
-        for task, number in row_of(table, model).items()
-    )
+    return grid(
+        scale, table, RECURRENT + BEYOND, MSE,
+        statistic=statistic,
+        changes=lambda task: {"sizes": VARYING_SIZES},
+        caveat=lambda task: OTHER_SIZES if task == "TriC" else "",
+    )  # fmt: skip
 
 
 def _sentiment(scale: Scale) -> tuple[Entry, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from capnets.paper.names import BEYOND, CAPACITY, RECURRENT
 from capnets.paper.published import interpretability as published
 from capnets.paper.scales import Scale
-from capnets.paper.tables.table import Entry, Reading, Statistic, Table, row_of, vary
+from capnets.paper.tables.table import Entry, Reading, Statistic, Table, grid, row_of, vary
 
 __all__ = ["NO_MORE_THAN_ONE", "TABLES"]
 
@@ -73,45 +74,25 @@ def _order_statistics(scale: Scale) -> tuple[Entry, ...]:
 
 
 def _added_value_error(scale: Scale) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(
-            row=model,
-            column=task,
-            model=model,
-            task=task,
-            reading=ADDED_VALUE_ERROR,
-            jobs=scale.jobs(model, task),
-            published=number,
-        )
-        for model in CAPACITY + BEYOND
-        for task, number in row_of(published.ADDED_VALUE_ERROR, model).items()
-    )
+    return grid(scale, published.ADDED_VALUE_ERROR, CAPACITY + BEYOND, ADDED_VALUE_ERROR)
 
 
 def _prefix_added_values(scale: Scale) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(
-            row=model,
-            column=task,
-            model=model,
-            task=task,
-            reading=ADDED_VALUE_ERROR,
-            jobs=scale.jobs(model, task),
-            published=number,
-        )
-        for model in RECURRENT
-        for task, number in published.PREFIX_ADDED_VALUE_ERROR[model].items()
-    )
+    return grid(scale, published.PREFIX_ADDED_VALUE_ERROR, RECURRENT, ADDED_VALUE_ERROR)
 
 
-def _example(task: str, scale: Scale) -> tuple[Entry, ...]:
+def _examples(tasks: tuple[str, ...], scale: Scale) -> tuple[Entry, ...]:
+    return tuple(entry for task in tasks for entry in _example(task, scale))
+
+
+def _example(task: str, scale: Scale) -> list[Entry]:
     """Return the added values of one set, and their distances from the exact ones.
 
     The paper shows one network of a kind, so one seed is enough.
     """
     example = published.EXAMPLES[task]
     size = len(example.classes)
-    entries = []
+    entries: list[Entry] = []
     for model in CAPACITY:
         run = replace(scale.job(model, task), sizes=(size,))
         values = (*example.values[model], example.totals[model])
@@ -131,7 +112,7 @@ def _example(task: str, scale: Scale) -> tuple[Entry, ...]:
             for sign, exact, printed in rows
             for place, (column, number) in enumerate(zip(_places(size), printed, strict=True))
         ]
-    return tuple(entries)
+    return entries
 
 
 def _places(size: int) -> tuple[str, ...]:
@@ -150,18 +131,6 @@ def _exact(*tasks: str) -> Mapping[str, Mapping[str, float]]:
 
 def _digits(task: str) -> str:
     return ", ".join(map(str, published.EXAMPLES[task].classes))
-
-
-def _example_us(scale: Scale) -> tuple[Entry, ...]:
-    return _example("US", scale)
-
-
-def _example_product(scale: Scale) -> tuple[Entry, ...]:
-    return _example("Mult", scale)
-
-
-def _examples_more(scale: Scale) -> tuple[Entry, ...]:
-    return _example("WTri", scale) + _example("US+S", scale)
 
 
 def _regularisation(scale: Scale) -> tuple[Entry, ...]:
@@ -222,7 +191,7 @@ TABLES = (
         f"this order, by network. {DISTANCES}",
         better=None,
         exact=_exact("US"),
-        build=_example_us,
+        build=partial(_examples, ("US",)),
     ),
     Table(
         name="example-product",
@@ -233,7 +202,7 @@ TABLES = (
         better=None,
         exact=_exact("Mult"),
         aliases=("example-mult",),
-        build=_example_product,
+        build=partial(_examples, ("Mult",)),
     ),
     Table(
         name="examples-more",
@@ -243,7 +212,7 @@ TABLES = (
         f"{_digits('WTri')} (WTri) and {_digits('US+S')} (US+S). {DISTANCES}",
         better=None,
         exact=_exact("WTri", "US+S"),
-        build=_examples_more,
+        build=partial(_examples, ("WTri", "US+S")),
     ),
     Table(
         name="regularisation",

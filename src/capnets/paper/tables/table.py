@@ -13,7 +13,7 @@ from capnets.paper.jobs import Job, TrainingJob
 from capnets.paper.names import BEYOND
 from capnets.paper.scales import PAPER_RECIPE, Scale
 
-__all__ = ["Entry", "Published", "Reading", "Statistic", "Table", "row_of", "vary"]
+__all__ = ["Entry", "Published", "Reading", "Statistic", "Table", "grid", "row_of", "vary"]
 
 Statistic = Literal["mean", "median", "stdev"]
 Published = float | tuple[float, ...] | None
@@ -187,6 +187,45 @@ def row_of(
     {'US': None}
     """
     return printed[model] if model not in BEYOND else dict.fromkeys(next(iter(printed.values())))
+
+
+def grid(
+    scale: Scale,
+    printed: Mapping[str, Mapping[Any, float]],
+    models: Sequence[str],
+    reading: Reading,
+    *,
+    task: str | None = None,
+    statistic: Statistic = "mean",
+    changes: Callable[[Any], dict[str, Any]] = lambda column: {},
+    caveat: Callable[[Any], str] = lambda column: "",
+) -> tuple[Entry, ...]:
+    """Return one entry per network and column of a printed table.
+
+    Parameters
+    ----------
+    task
+        The task of all entries; None if columns are tasks.
+    changes
+        Settings of the jobs that differ from the main table, by column.
+    caveat
+        Reason why a column cannot be compared; empty if it can.
+    """
+    return tuple(
+        Entry(
+            row=model,
+            column=str(column),
+            model=model,
+            task=task or column,
+            reading=reading,
+            statistic=statistic,
+            jobs=vary(scale.jobs(model, task or column), **changes(column)),
+            published=number,
+            caveat=caveat(column),
+        )
+        for model in models
+        for column, number in row_of(printed, model).items()
+    )
 
 
 def vary(jobs: tuple[TrainingJob, ...], **changes: Any) -> tuple[TrainingJob, ...]:
