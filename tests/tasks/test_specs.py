@@ -59,7 +59,7 @@ def test_sizes():
         (lambda: TaskSpec.from_dict({"function": "unique-sum"}), "needs the fields source"),
         (
             lambda: TaskSpec.from_dict(parse_task("US").to_dict() | {"size": 3}),
-            "unknown field of a task 'size': did you mean",
+            "unknown TaskSpec setting 'size': did you mean",
         ),
     ],
 )

@@ -10,9 +10,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import tomllib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from capnets.errors import InputError, check_extra, unknown
@@ -76,114 +78,11 @@ class Found:
     path: Path | None
 
 
-_IDX = (
-    "train-images-idx3-ubyte.gz",
-    "train-labels-idx1-ubyte.gz",
-    "t10k-images-idx3-ubyte.gz",
-    "t10k-labels-idx1-ubyte.gz",
-)
-
-
-def _idx_files(folder: str, home: str, origin: str, terms: str, *sums: str) -> list[DataFile]:
-    return [
-        DataFile(f"{folder}/{name}", sha, origin, terms, url=f"{home}/{name}", unpacks=True)
-        for name, sha in zip(_IDX, sums, strict=True)
-    ]
-
-
-_WMIL = "Pappas & Popescu-Belis, weighted multiple-instance learning (EMNLP 2014)"
-
-# The .npz files were converted from other formats, so they have no public address.
 FILES: dict[str, DataFile] = {
-    file.name: file
-    for file in [
-        *_idx_files(
-            "mnist",
-            "https://ossci-datasets.s3.amazonaws.com/mnist",
-            "MNIST, LeCun, Cortes & Burges",
-            "CC BY-SA 3.0",
-            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        ),
-        *_idx_files(
-            "fashion-mnist",
-            "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
-            "Fashion-MNIST, Zalando Research",
-            "MIT",
-            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-        ),
-        DataFile(
-            "mil/musk1.npz",
-            "45ff80553a1541038f8373531e7b380db888e78567027ad30fc0ab9b8235eeef",
-            "Musk (Version 1), UCI Machine Learning Repository",
-            "CC BY 4.0",
-        ),
-        DataFile(
-            "mil/musk2.npz",
-            "8b6647324dbddfbbf983e28077596eb65c13e2e75fd07cbbec884d3415fb3931",
-            "Musk (Version 2), UCI Machine Learning Repository",
-            "CC BY 4.0",
-        ),
-        DataFile(
-            "mil/elephant.npz",
-            "c067b20dfcc81a91babf276812839dcdfa21a3fed5f2a93299a4084d68509794",
-            "Elephant, Andrews, Tsochantaridis & Hofmann (2002)",
-            "not stated",
-        ),
-        DataFile(
-            "mil/mutagenesis.npz",
-            "1af97acf49030b07fc150e4d9a6707a1d51321d66174028d312f2d7ea66b5529",
-            "Mutagenesis, CTUAvastLab datasets",
-            "CC0",
-        ),
-        DataFile(
-            "mil/thrombin.npz",
-            "035c1ba5734cd21c9a667163731ac06c8ff3a24365f5c736fe98eeba036ebb78",
-            "Thrombin (ChEMBL 204), through cimm-kzn/3D-MIL-QSAR",
-            "CC BY-SA",
-        ),
-        DataFile(
-            "mil/birds.npz",
-            "76c7f65022fe40221fedf3d1129eedf98b7479c040d80c6e975447e9e19ba9de",
-            "HJA birdsong, Briggs et al. (2012), through macarbonneau/MILSurvey",
-            "research use",
-        ),
-        DataFile(
-            "mil/protein.npz",
-            "9ffca0c66cb3e682f99e699ad8e8d9b7b373b010c7652f7ad4709571997d805a",
-            "TrX proteins, Wang et al. (2004), through the package mil",
-            "MIT",
-        ),
-        DataFile(
-            "mil/web1.npz",
-            "54e3a2cfb5bbac61c20adc23b097d9644887c05b802658281c602487d990a7cf",
-            "Web recommendation, Zhou et al. (2005), through the package mil",
-            "MIT",
-        ),
-        DataFile(
-            "reviews/ted_comments.npz",
-            "7771d0496d37ba1aee82cecbe3ee61ddf53784dc19a0f807183ab8c9171e1353",
-            f"TED comments, {_WMIL}",
-            "research use",
-        ),
-        DataFile(
-            "reviews/audible.npz",
-            "7ddab9bb728465226f6e1cdfa090c5fad5c8ffed2304289229f4f518068dd167",
-            f"Audible reviews, {_WMIL}",
-            "research use",
-        ),
-        DataFile(
-            "reviews/womens_clothing.jsonl.gz",
-            "a5c2b8e0fdd5e4b47b4a2787d12a2869658366f22b9a2af003dc3f67a1dce4da",
-            "Women's E-Commerce Clothing Reviews",
-            "CC0",
-        ),
-    ]
+    name: DataFile(name, **about)
+    for name, about in tomllib.loads(
+        files(__package__).joinpath("files.toml").read_text(encoding="utf-8")
+    ).items()
 }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 from capnets.errors import InputError, unknown
+from capnets.records import Record
 from capnets.tasks.embeddings import EMBEDDINGS, default_embedding
 from capnets.tasks.functions import FUNCTIONS, SetFunction, find_function
 from capnets.tasks.images import SOURCES
@@ -23,7 +24,7 @@ PROTOCOLS = {
 
 
 @dataclass(frozen=True)
-class TaskSpec:
+class TaskSpec(Record):
     """A set task. The same spec always gives the same sets.
 
     Parameters
@@ -87,21 +88,13 @@ class TaskSpec:
         """The set function."""
         return FUNCTIONS[self.function]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON object."""
-        return asdict(self) | {"sizes": list(self.sizes)}
-
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read the output of `to_dict`; unknown keys raise an error."""
-        names = [f.name for f in fields(cls)]
-        for key in values:
-            if key not in names:
-                raise unknown("field of a task", key, names)
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Read the output of `to_dict`; unknown and missing keys raise an error."""
         missing = [n for n in ("function", "source", "embedding") if n not in values]
         if missing:
             raise InputError(f"a task needs the fields {', '.join(missing)}")
-        return cls(**values)
+        return super().from_dict(values)
 
 
 def parse_task(
