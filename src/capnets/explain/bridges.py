@@ -17,7 +17,7 @@ from torch import Tensor
 from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
 from capnets.explain.subject import Source, resolve
-from capnets.explain.value import CHUNK, SetValue, baseline_of
+from capnets.explain.value import baseline_of
 from capnets.models.base import SetModel
 from capnets.sets import Array
 
@@ -54,19 +54,16 @@ def to_shap(explanation: Explanation) -> Any:
     return every[0] if len(every) == 1 else every
 
 
-def game(
-    source: Source, X: Any, k: int, *, output: int | str | None = None, chunk: int = CHUNK
-) -> shapiq.Game:
+def game(source: Source, X: Any, k: int, *, output: int | str | None = None) -> shapiq.Game:
     """Return set k as a cooperative game for shapiq; the players are its instances."""
     try:
         import shapiq
     except ImportError as error:
         raise missing("shapiq") from error
-    subject = resolve(source, X, output)
-    sets = subject.sets
+    value = resolve(source, X, output).value()
+    sets = value.sets
     if not 0 <= k < len(sets):
         raise InputError(f"set {k} does not exist: there are {len(sets)}")
-    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
 
     class SetGame(shapiq.Game):
         """The learned set function of one set."""

@@ -20,7 +20,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.explain.interaction import random_contexts, second_differences
 from capnets.explain.subject import Source, resolve
-from capnets.explain.value import CHUNK, SetValue, groups_of_equal_size
+from capnets.explain.value import SetValue, groups_of_equal_size
 from capnets.sets import Array
 
 if TYPE_CHECKING:
@@ -80,16 +80,13 @@ def diagnose(
     tolerance: float | None = None,
     seed: int = 0,
     output: int | str | None = None,
-    chunk: int = CHUNK,
 ) -> Diagnostics:
     """Estimate how often the learned function is sub- or superadditive, sub- or supermodular.
 
     Parameters
     ----------
-    source
-        A network, a run or a fitted estimator.
-    X
-        The sets to draw cases from; sets of one instance are skipped.
+    source, X, output
+        As in `explain`; sets of one instance are skipped.
     samples
         Cases of each kind per set.
     tolerance
@@ -97,18 +94,13 @@ def diagnose(
         prediction, because a network never meets an equality exactly.
     seed
         Random seed of the cases.
-    output
-        The output, by index or name. Required if there are several.
-    chunk
-        Maximum number of instances in one network batch.
     """
     if samples < 1:
         raise InputError(f"at least 1 sample per set is needed, not {samples}")
     if tolerance is not None and tolerance < 0:
         raise InputError(f"tolerance must not be negative: {tolerance}")
-    subject = resolve(source, X, output)
-    sets = subject.sets
-    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
+    value = resolve(source, X, output).value()
+    sets = value.sets
     if tolerance is None:
         tolerance = 0.02 * float(np.abs(value.predict(sets.index, sets.offsets)).mean())
     generator = np.random.default_rng(seed)
@@ -154,16 +146,13 @@ class LeaveOneOut:
         return self.loss - self.alone
 
 
-def leave_one_out(
-    source: Source, X: Any, *, output: int | str | None = None, chunk: int = CHUNK
-) -> LeaveOneOut:
+def leave_one_out(source: Source, X: Any, *, output: int | str | None = None) -> LeaveOneOut:
     """Compare every instance alone with what its set loses without it."""
-    subject = resolve(source, X, output)
-    sets = subject.sets
-    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
+    value = resolve(source, X, output).value()
+    sets = value.sets
     alone, loss = np.zeros(len(sets.index)), np.zeros(len(sets.index))
     longest = int(sets.sizes.max(initial=1))
-    for group in groups_of_equal_size(sets.sizes, most=4 * chunk // longest**2):
+    for group in groups_of_equal_size(sets.sizes, most=4 * value.chunk // longest**2):
         size = int(sets.sizes[group[0]])
         places = sets.offsets[group][:, None] + np.arange(size)
         each = np.eye(size, dtype=bool)

@@ -12,7 +12,7 @@ from capnets import metrics
 from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
 from capnets.explain.subject import Source, resolve
-from capnets.explain.value import CHUNK, SetValue, groups_of_equal_size
+from capnets.explain.value import groups_of_equal_size
 from capnets.sets import Array, Sets
 
 if TYPE_CHECKING:
@@ -90,22 +90,20 @@ def removal_curve(
     *,
     insert: bool = False,
     output: int | str | None = None,
-    chunk: int = CHUNK,
 ) -> RemovalCurve:
     """Compute the deletion curve of an explanation, or its insertion curve.
 
     The area over the deletion curve is the mean over k = 0 … n of f(all) - f(all but the top k)
     (Samek et al. 2017), averaged over sets; that under the insertion curve is the mean of f(top k).
     """
-    subject = resolve(source, X, output)
-    sets = subject.sets
+    value = resolve(source, X, output).value()
+    sets = value.sets
     if not np.array_equal(explanation.offsets, sets.offsets):
         raise InputError("the explanation is not one of these sets: their sizes differ")
-    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
     grid = np.linspace(0, 1, STEPS)
     total, area, many = np.zeros(STEPS), 0.0, 0
     longest = int(sets.sizes.max(initial=1))
-    for group in groups_of_equal_size(sets.sizes, most=4 * chunk // longest**2):
+    for group in groups_of_equal_size(sets.sizes, most=4 * value.chunk // longest**2):
         size = int(sets.sizes[group[0]])
         values = explanation.values[sets.offsets[group][:, None] + np.arange(size)]
         rank = np.argsort(np.argsort(-values, axis=1, kind="stable"), axis=1)
@@ -127,7 +125,6 @@ def evaluate_explanation(
     explanation: Explanation,
     *,
     output: int | str | None = None,
-    chunk: int = CHUNK,
 ) -> dict[str, float]:
     """Return all quality measures of an explanation by name.
 
@@ -136,7 +133,7 @@ def evaluate_explanation(
     known = explanation.expected is not None
 
     def area(*, insert: bool) -> float:
-        return removal_curve(source, X, explanation, insert=insert, output=output, chunk=chunk).aopc
+        return removal_curve(source, X, explanation, insert=insert, output=output).aopc
 
     return {
         **({"error": value_error(explanation)} if known else {}),

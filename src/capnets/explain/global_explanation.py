@@ -202,19 +202,11 @@ def explain_global(
 
     Parameters
     ----------
-    source
-        A network, a run or a fitted estimator.
-    X
-        The sets; for an estimator anything that it reads.
+    source, X, orders, seed, output
+        As in `explain`.
     categories
         The category of each instance, set after set. By default the classes of a set task, or the
         one-hot features of a single categorical column.
-    orders
-        As in `explain`: a number of random orders to average over, or any `Orders`.
-    seed
-        Random seed of the orders.
-    output
-        The output to explain, by index or name. Required if there are several.
     """
     sets = resolve(source, X, output).sets
     found = explain(source, X, orders=orders, seed=seed, output=output)

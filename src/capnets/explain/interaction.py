@@ -22,7 +22,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.explain.shapley import all_subsets, check_exact
 from capnets.explain.subject import Source, resolve
-from capnets.explain.value import CHUNK, SetValue, groups_of_equal_size
+from capnets.explain.value import SetValue, groups_of_equal_size
 from capnets.sets import Array, offsets_of
 
 if TYPE_CHECKING:
@@ -122,35 +122,27 @@ def interactions(
     samples: int | None = None,
     seed: int = 0,
     output: int | str | None = None,
-    chunk: int = CHUNK,
 ) -> Interactions:
     """Compute the interaction of every pair of instances.
 
     Parameters
     ----------
-    source
-        A network, a run or a fitted estimator.
-    X
-        The sets; for an estimator anything that it reads.
+    source, X, output
+        As in `explain`.
     samples
         None: exact, from all subsets, at 2^n passes for n instances; from one pass if the network
         has them in closed form (`c-pairs`). A number: estimated from that
         many random contexts per pair, at four passes each.
     seed
         Random seed of the contexts.
-    output
-        The output, by index or name. Required if there are several.
-    chunk
-        Maximum number of instances in one network batch.
     """
-    subject = resolve(source, X, output)
-    sets = subject.sets
-    closed = samples is None and subject.model.closed_form
+    value = resolve(source, X, output).value()
+    sets = value.sets
+    closed = samples is None and value.model.closed_form
     if samples is None and not closed:
         check_exact(sets.sizes)
     elif samples is not None and samples < 1:
         raise InputError(f"at least 1 sample per pair is needed, not {samples}")
-    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
     generator = np.random.default_rng(seed)
     parts: list[tuple[Array, Array, Array, Array, Array]] = []
     for group in _groups(value, samples):

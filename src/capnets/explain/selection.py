@@ -17,7 +17,7 @@ import numpy as np
 
 from capnets.errors import InputError, unknown
 from capnets.explain.subject import Source, resolve
-from capnets.explain.value import CHUNK, SetValue
+from capnets.explain.value import SetValue
 from capnets.sets import Array, Sets, offsets_of
 from capnets.sets.ragged import owner_of, owners_of
 
@@ -82,7 +82,6 @@ def select(
     budget: float | None = None,
     method: str = "greedy",
     output: int | str | None = None,
-    chunk: int = CHUNK,
 ) -> Selection:
     """Select the instances of each set that have the highest value together.
 
@@ -90,10 +89,8 @@ def select(
 
     Parameters
     ----------
-    source
-        A network, a run or a fitted estimator.
-    X
-        The sets to select from; for an estimator anything that it reads.
+    source, X, output
+        As in `explain`.
     k
         Maximum number of instances.
     costs, budget
@@ -104,17 +101,12 @@ def select(
         `greedy`: add the instance with the largest gain, repeatedly. `lazy`: the same with fewer
         evaluations; equal to `greedy` if gains only shrink (submodular). `single`: the instances
         with the highest value alone. `optimum`: the best of all selections, for small sets.
-    output
-        The output, by index or name. Required if there are several.
-    chunk
-        Maximum number of instances in one network batch.
     """
-    subject = resolve(source, X, output)
-    sets = subject.sets
+    value = resolve(source, X, output).value()
+    sets = value.sets
     if method not in METHODS:
         raise unknown("selection method", method, METHODS)
     limits = Limits.of(sets, k=k, costs=costs, budget=budget)
-    value = SetValue(subject.model, sets, output=subject.output, chunk=chunk)
     picked = METHODS[method](value, limits, np.ones(len(sets.index)))
     if limits.priced and method in ("greedy", "lazy"):
         # Neither rule alone has a guarantee under a budget; the better of the two has.

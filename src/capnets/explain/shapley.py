@@ -50,21 +50,13 @@ def shapley_values(
 
     Parameters
     ----------
-    source
-        A network, a run or a fitted estimator.
-    X
-        The sets to explain; for an estimator anything that it reads.
+    source, X, seed, output, chunk
+        As in `explain`.
     orders
         None: exact, at 2^n passes for n instances; from one pass if the network has them in closed
         form (`c-pairs`), whatever n. A number: estimated from that many random orders
         of joining, in pairs of an order and its reverse. Each costs n passes, or one pass if the
         prediction does not depend on the order.
-    seed
-        Random seed of the orders.
-    output
-        The output to explain, by index or name. Required if there are several.
-    chunk
-        Maximum number of instances in one network batch.
     """
     if not isinstance(source, SetModel | Run) and hasattr(source, "explain"):
         found: Explanation = source.explain(
@@ -81,7 +73,7 @@ def shapley_values(
         found = explain_added(model, sets, orders=drawn, output=subject.output, chunk=chunk)
         return replace(found, method=METHOD, spreads=None, prediction_spreads=None)
     began = time.perf_counter()
-    value = SetValue(model, sets, output=subject.output, chunk=chunk)
+    value = subject.value(chunk=chunk)
     errors = None
     if closed:
         values = value.shapley_values(sets.index, sets.offsets)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from capnets.errors import InputError, unknown
+from capnets.explain.value import CHUNK, SetValue
 from capnets.learn.target import Target
 from capnets.models.base import SetModel
 from capnets.runs import Run
@@ -52,6 +53,10 @@ class Subject:
     model: SetModel
     sets: Sets
     output: int | None
+
+    def value(self, *, chunk: int = CHUNK) -> SetValue:
+        """Return the set function of the network on the sets."""
+        return SetValue(self.model, self.sets, output=self.output, chunk=chunk)
 
 
 def resolve(source: Source, X: Any, output: int | str | None = None) -> Subject:
