@@ -313,7 +313,7 @@ class TrainingOptions:
         str | None,
         _option(
             panel=TRAINING,
-            help="muon, fast, large, medium, small, tiny, or paper.",
+            help="muon, fast, large, medium, small or paper.",
             show_default="by the number of sets",
         ),
     ] = None

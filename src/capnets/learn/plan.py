@@ -243,7 +243,8 @@ def _recipe(problem: Problem, options: Options, preset: Preset) -> Recipe:
     chosen = options.recipe or {}
     if isinstance(chosen, Mapping):
         joint = {"batch_size": JOINT_BATCH} if problem.target.kind == "survival" else {}
-        found = Recipe.from_dict(find_recipe(preset.recipe).to_dict() | joint | dict(chosen))
+        default = find_recipe(preset.recipe, epochs=preset.epochs)
+        found = Recipe.from_dict(default.to_dict() | joint | dict(chosen))
     else:
         found = find_recipe(chosen) if isinstance(chosen, str) else chosen
     if options.epochs is not None:

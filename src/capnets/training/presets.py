@@ -31,6 +31,8 @@ class Preset(Record):
         As in `ModelSpec`.
     orders
         Number of random orders that predictions are averaged over; 1 uses the order given.
+    epochs
+        Number of epochs, if not the recipe's.
     """
 
     recipe: str
@@ -39,10 +41,12 @@ class Preset(Record):
     dropout: float
     members: int
     orders: int
+    epochs: int | None = None
 
 
 PRESETS: dict[str, Preset] = {
-    "tiny": Preset("tiny", hidden=16, layers=1, dropout=0.0, members=3, orders=8),
+    # More epochs than `small`, because an epoch is only a step or two.
+    "tiny": Preset("small", hidden=16, layers=1, dropout=0.0, members=3, orders=8, epochs=120),
     "small": Preset("small", hidden=16, layers=1, dropout=0.0, members=5, orders=8),
     "medium": Preset("medium", hidden=32, layers=2, dropout=0.0, members=3, orders=8),
     "large": Preset("large", hidden=32, layers=3, dropout=0.0, members=1, orders=1),

@@ -145,9 +145,7 @@ RECIPES: dict[str, Recipe] = {
     "muon": Recipe(replay=30, optimizer="muon"),
     # For measured labels and labels given by people: `fast` without replay.
     "large": Recipe(),
-    # For tens of sets: more epochs, because an epoch is only a step or two.
-    "tiny": Recipe(epochs=120, batch_size=32, learning_rate=4e-3, start="torch", weight_decay=1e-2),
-    # For hundreds of sets: small batches and weight decay.
+    # For tens and hundreds of sets: small batches and weight decay.
     "small": Recipe(epochs=60, batch_size=32, learning_rate=4e-3, start="torch", weight_decay=1e-2),
     # For thousands of sets: `small` with initial weights that suit a deeper network.
     "medium": Recipe(epochs=40, batch_size=32, learning_rate=4e-3, weight_decay=1e-2),
