@@ -15,6 +15,7 @@ from capnets.explain.diagnostics import diagnose, leave_one_out
 from capnets.explain.explanation import Explanation
 from capnets.explain.global_explanation import GlobalExplanation, explain_global
 from capnets.explain.interaction import Interactions, interactions
+from capnets.explain.maps import ValueMap, value_maps
 from capnets.explain.methods import explain
 from capnets.explain.selection import Selection, select
 from capnets.explain.shapley import shapley_values
@@ -28,6 +29,7 @@ __all__ = [
     "Orders",
     "Selection",
     "StreamSelection",
+    "ValueMap",
     "diagnose",
     "explain",
     "explain_global",
@@ -35,4 +37,5 @@ __all__ = [
     "leave_one_out",
     "select",
     "shapley_values",
+    "value_maps",
 ]

@@ -10,10 +10,10 @@ import numpy as np
 from capnets.errors import InputError, unknown
 from capnets.estimators.documents import column_texts, opened
 from capnets.estimators.runs import load_estimator
-from capnets.explain import Explanation, explain
+from capnets.explain import Explanation, ValueMap, explain, value_maps
 from capnets.explain.methods import METHODS
 from capnets.explain.render.instances import Features, Images, Instances, Texts, instances_of
-from capnets.ingest import Schema
+from capnets.ingest import FeatureFolder, Schema
 from capnets.ingest.columns import MOLECULES
 from capnets.ingest.sources import open_source
 from capnets.learn.tasks import task_of
@@ -24,7 +24,7 @@ from capnets.tasks.files import Progress
 from capnets.tasks.functions import ClosedForms
 from capnets.tasks.sentiment import ReviewSets
 
-__all__ = ["choose_sets", "displayed", "explain_run", "show_task"]
+__all__ = ["choose_sets", "displayed", "explain_run", "map_run", "show_task"]
 
 #: Mean length from which the texts of a column are shown as sentences rather than as names.
 SENTENCE_LENGTH = 20
@@ -84,6 +84,34 @@ def explain_run(
         instances=_with_drawings(shown, found, chosen, str(file), estimator.schema_),
         source=f"Network {run.config.model.name}, {Path(file).name}",
     )
+
+
+def map_run(
+    folder: str | Path,
+    data: FeatureFolder,
+    *,
+    sets: str | None = None,
+    orders: int | None = None,
+    seed: int = 0,
+    output: str | None = None,
+) -> tuple[Explanation, list[ValueMap]]:
+    """Explain some sets of a feature folder; return the values and a map of every file.
+
+    Parameters
+    ----------
+    folder
+        A run that was trained on a feature folder.
+    data
+        The folder with the sets to explain.
+    sets, orders, seed, output
+        As in `explain_run`.
+    """
+    estimator = load_estimator(folder)
+    read = estimator.read(data)
+    chosen = choose_sets(read.sets, sets)
+    found = estimator.explain(chosen, orders=orders, seed=seed, output=output)
+    found = replace(found, source=f"Network {Run(folder).config.model.name}, {data}")
+    return found, value_maps(found, chosen, read.parts)
 
 
 def choose_sets(sets: Sets, names: str | None) -> Sets:
