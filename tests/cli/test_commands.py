@@ -45,7 +45,7 @@ class TestHelp:
 
     @pytest.mark.parametrize("name", [("train",), ("task", "train")], ids=" ".join)
     def test_help_of_training_fits_on_two_screens(self, say, name, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.setenv("COLUMNS", "100")
         text = say(*name, "--help").text
         assert len(text.splitlines()) <= 90
         for panel in ("Network", "Training", "Priors", "Run"):

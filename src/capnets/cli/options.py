@@ -87,7 +87,7 @@ class ColumnOptions:
         list[str] | None,
         _option(
             panel=COLUMNS,
-            help="Name or pattern, repeatable; or a folder of feature files.",
+            help="Name, pattern or folder; repeatable.",
             show_default="all others",
         ),
     ] = None
@@ -97,7 +97,7 @@ class ColumnOptions:
     ] = None
     hashed: Annotated[
         list[str] | None,
-        _option(panel=COLUMNS, help="Categories of very many values; repeatable."),
+        _option(panel=COLUMNS, help="Categories to hash; repeatable."),
     ] = None
     order_column: Annotated[
         str | None, _option(panel=COLUMNS, help="Orders the instances of a set.")
@@ -128,16 +128,18 @@ class ColumnOptions:
         str | None,
         _option(panel=COLUMNS, help="Sentence-transformers model of --text-column."),
     ] = None
-    smiles: Annotated[
-        str | None, _option(panel=COLUMNS, help="SMILES: every row is a molecule, a set.")
-    ] = None
+    smiles: Annotated[str | None, _option(panel=COLUMNS, help="SMILES: a row is a molecule.")] = (
+        None
+    )
     instances: Annotated[
         str,
         _option(panel=COLUMNS, metavar="KIND", help="Of --smiles: atoms, fragments, conformers."),
     ] = "atoms"
     skip_unparseable: Annotated[
         bool,
-        _option("--skip-unparseable", panel=COLUMNS, help="Skip rows without a valid SMILES."),
+        _option(
+            "--skip-unparseable", panel=COLUMNS, metavar="", help="Skip rows that cannot be parsed."
+        ),
     ] = False
     missing: Annotated[
         str, _option(panel=COLUMNS, metavar="RULE", help="Missing values: refuse, mean, zero.")

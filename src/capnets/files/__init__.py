@@ -1,4 +1,4 @@
-"""Write files and folders so that a reader sees the old content or the new, never a part.
+"""Write files and folders atomically: a reader sees the old content or the new, never a part.
 
 New content goes to a hidden sibling, is flushed to disk, and takes the name in one step. A full
 disk, an unwritable folder or a killed process leaves the previous content as it was.

@@ -76,7 +76,7 @@ def _subsets(sets: Sets, count: int, generator: np.random.Generator) -> Sets:
 
 
 def _labels(target: Target, found: Array, count: int, generator: np.random.Generator) -> Array:
-    """Return what the teacher predicts in the form of labels, one row per set."""
+    """Convert predictions of the teacher to labels, one row per set."""
     found = found.reshape(len(found), -1) if found.ndim else found
     width = len(target.classes) if target.kind == "class" else target.outputs
     if found.shape not in ((count, width), (count, 1 if width == 2 else width)):

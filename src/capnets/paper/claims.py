@@ -176,7 +176,7 @@ def lower(a: Number | None, b: Number | None) -> Case | None:
 
 
 def least(numbers: Sequence[Number | None]) -> Number | None:
-    """Return the smallest number. It rests on all of them, and replicates choose anew."""
+    """Return the smallest number; every replicate is the minimum of the replicates of all."""
     known = [number for number in numbers if number is not None]
     if not known:
         return None

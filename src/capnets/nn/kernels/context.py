@@ -1,4 +1,4 @@
-"""The scan of `ContextCell`: kinds, counts of kinds before, gates, and their products.
+"""Compute the scan of `ContextCell`: kinds, counts of earlier kinds, gates and products.
 
 Rows are instances: all sets of the first step, all sets of the second, and so on.
 """
@@ -18,7 +18,7 @@ __all__ = ["Context"]
 
 
 class Context(CellKernel):
-    """Features, and gates times the counts of kinds before.
+    """Concatenate features with gates times the counts of earlier kinds.
 
     Parameters
     ----------
