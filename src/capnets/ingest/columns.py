@@ -242,8 +242,12 @@ class Schema(Record):
     @property
     def numbers(self) -> dict[Any, int]:
         """Position of each number column among the inputs of the network."""
-        columns = self.feature_columns
-        return {f.name: columns.index(f.name) for f in self.features if f.kind == "number"}
+        found, place = {}, 0
+        for feature in self.features:
+            if feature.kind == "number":
+                found[feature.name] = place
+            place += len(feature.names)
+        return found
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

@@ -55,8 +55,10 @@ def check_leakage(
         return
     labels = np.asarray(sets.y, dtype=np.float64).reshape(len(sets), -1)
     single = bool((sets.sizes == 1).all())
-    for name in dict.fromkeys(names):
-        places = [k for k, n in enumerate(names) if n == name]
+    inputs: dict[str, list[int]] = {}
+    for k, name in enumerate(names):
+        inputs.setdefault(name, []).append(k)
+    for name, places in inputs.items():
         if not constant[places].all():
             continue
         feature = _codes(values[:, places], [str(described[k]) for k in places])

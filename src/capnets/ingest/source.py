@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -55,8 +56,8 @@ class Source(ABC):
     def names(self) -> list[str]:
         """The column names; a duplicate is an error."""
         names = list(self.schema.names)
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter(names).items():
+            if count > 1:
                 raise InputError(f"{self.name}: there are two columns {name!r}; rename one of them")
         return names
 

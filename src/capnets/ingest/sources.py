@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,8 @@ def _frame(frame: Any) -> Source:
     import pyarrow as pa
 
     names = [str(c) for c in frame.columns]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise InputError(f"the frame has two columns {name!r}; rename one of them")
     for column, kind in frame.dtypes.items():
         if type(kind).__name__ == "SparseDtype":
