@@ -17,12 +17,11 @@ from capnets.ingest import Columns, Schema
 from capnets.ingest.columns import MOLECULES, ROW, missing_column
 from capnets.ingest.kinds import is_text
 from capnets.ingest.sources import Source, open_source
-from capnets.runs import Run
 from capnets.sets import Array
 from capnets.sets.ragged import owners_of
 from capnets.tasks.sentences import dimensions, embed_sentences, split_sentences
 
-__all__ = ["Encoder", "Sentences", "column_texts", "opened", "reads_sentences"]
+__all__ = ["Encoder", "Sentences", "column_texts", "opened"]
 
 #: Rows that are embedded at once.
 ROWS = 2000
@@ -99,18 +98,6 @@ def column_texts(source: Source, column: str, rows: Array) -> tuple[str, ...]:
     for batch in source.with_text([column]).batches([column]):
         texts += batch.column(0).to_pylist()
     return tuple("" if texts[r] is None else str(texts[r]) for r in rows)
-
-
-def reads_sentences(run: Run) -> bool:
-    """Return whether the instances of a run are default sentence vectors and nothing else."""
-    data = run.config.data
-    if (data.get("task") or {}).get("function") == "sentiment":
-        return True
-    if not data.get("schema"):
-        return False
-    schema = Schema.from_dict(data["schema"])
-    vectors = {f"{schema.columns.text}[{k}]" for k in range(dimensions())}
-    return not schema.columns.encoder and {f.name for f in schema.features} == vectors
 
 
 class Sentences(Source):

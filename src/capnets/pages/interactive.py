@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.estimators.documents import reads_sentences
 from capnets.explain.added import caution
 from capnets.explain.render.instances import Features, Images, Texts
 from capnets.explain.subject import target_of
@@ -24,6 +23,7 @@ from capnets.pages.examples import Examples, examples_of
 from capnets.pages.runtime import NAME, Runtime, find_runtime
 from capnets.runs import Run
 from capnets.tasks.files import Progress
+from capnets.tasks.sentences import sentence_model
 
 __all__ = ["interactive_page", "page_data", "script"]
 
@@ -82,7 +82,7 @@ def interactive_page(
     )
     data = page_data(runs, examples, title=title)
     if service is not None:
-        data["sentences"] = reads_sentences(runs[0])
+        data["sentences"] = sentence_model(runs[0].config.data) is not None
         for network, name in zip(data["networks"], service, strict=True):
             network |= {"service": name, "graphs": {}}
     return _assemble(data, runtime)

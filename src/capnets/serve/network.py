@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.estimators.documents import reads_sentences
 from capnets.explain import explain, select
 from capnets.export.engine import Engine
 from capnets.runs import Run
@@ -20,7 +19,7 @@ from capnets.serve.limits import Limits, RequestError
 from capnets.serve.tensors import Given, tensor
 from capnets.sets import Array
 from capnets.sets.validation import other_sizes
-from capnets.tasks.sentences import encode_sentences, split_sentences
+from capnets.tasks.sentences import encode_sentences, sentence_model, split_sentences
 
 __all__ = ["Network", "network_names", "open_networks"]
 
@@ -48,7 +47,7 @@ class Network:
         # Answers carry this warning: a log would repeat it for every request.
         self._sizes, self.engine.trained_sizes = self.engine.trained_sizes, None
         self.run = Run(folder) if (folder / "config.json").is_file() else None
-        self.reads_sentences = self.run is not None and reads_sentences(self.run)
+        self.sentence_model = None if self.run is None else sentence_model(self.run.config.data)
         self.batcher = Batcher(self.engine, observe=lambda count: observe(name, count))
         self._limits = limits
         self.features = tuple(
@@ -75,7 +74,7 @@ class Network:
             "parameters": {
                 "additive": engine.additive,
                 "streams": engine.streams,
-                "sentences": self.reads_sentences,
+                "sentences": self.sentence_model is not None,
                 "baseline": engine.baseline.tolist(),
                 "fingerprint": engine.fingerprint,
             },
@@ -141,7 +140,7 @@ class Network:
 
     def embed(self, body: EmbedBody) -> dict[str, Any]:
         """Return the sentences of a text, and their vectors as the network reads them."""
-        if not self.reads_sentences:
+        if self.sentence_model is None:
             raise InputError("this network does not read sentences; send its features instead")
         sentences = split_sentences(body.text) if body.split else [body.text.strip()]
         if not any(sentences):
@@ -154,7 +153,7 @@ class Network:
         return {
             "model_name": self.name,
             "sentences": sentences,
-            "vectors": encode_sentences(sentences),
+            "vectors": encode_sentences(sentences, model=self.sentence_model),
         }
 
     def _whole_run(self, given: Given) -> Run:

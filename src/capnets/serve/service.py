@@ -42,8 +42,9 @@ class Service:
         # Explanations may take seconds; streams must not wait for them.
         self.explaining = ThreadPoolExecutor(1, thread_name_prefix="explain")
         self.embedding = ThreadPoolExecutor(1, thread_name_prefix="embed")
-        if any(network.reads_sentences for network in self.networks.values()):
-            self.embedding.submit(encode_sentences, ["Load the encoder before the first request."])
+        for model in {network.sentence_model for network in self.networks.values()}:
+            if model is not None:  # load the encoder before the first request
+                self.embedding.submit(encode_sentences, ["Ready."], model=model)
         self.streaming = ThreadPoolExecutor(1, thread_name_prefix="stream")
 
     def network(self, name: str) -> Network:

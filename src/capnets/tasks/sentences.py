@@ -23,7 +23,9 @@ from capnets.tasks.embeddings import cache
 from capnets.tasks.embeddings.base import Features
 from capnets.tasks.files import Progress
 
-__all__ = ["dimensions", "embed_sentences", "encode_sentences", "split_sentences"]
+__all__ = [
+    "dimensions", "embed_sentences", "encode_sentences", "sentence_model", "split_sentences",
+]  # fmt: skip
 
 PARAMETERS: Mapping[str, int | float] = {"version": 1, "features": 384}
 PIECE = 2000
@@ -71,6 +73,20 @@ def _goes_on(before: str, after: str) -> bool:
     """Return whether a sentence goes on after its full stop."""
     small = bool(after) and not after[0].isupper()
     return _TITLE.search(before) is not None or (small and _OTHER.search(before) is not None)
+
+
+def sentence_model(data: Mapping[str, Any]) -> str | None:
+    """Return the model that embeds the sentences of a run, by the description of its data.
+
+    Empty for the model of the extra `text`; None if sentences are not all that the run reads.
+    """
+    if (data.get("task") or {}).get("function") == "sentiment":
+        return ""
+    schema = data.get("schema") or {"columns": {}, "features": []}
+    text, names = schema["columns"].get("text"), {f["name"] for f in schema["features"]}
+    if not text or names != {f"{text}[{k}]" for k in range(len(names))}:
+        return None
+    return str(schema["columns"].get("encoder") or "")
 
 
 def embed_sentences(
