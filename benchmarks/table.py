@@ -236,8 +236,12 @@ def _serve(lines: list[Line]) -> list[str]:
         "| clients | server | requests/s | service : this | p50, ms | p99, ms | server, us | MB |",
         "|---|---|---|---|---|---|---|---|",
         *rows,
-        f"\n{bad['requests']:,} malformed requests, by status: {statuses}.\n"
-        f"Memory after each fifth: {', '.join(map(str, bad['memory_mb']))} MB.",
+        "",
+        textwrap.fill(
+            f"{bad['requests']:,} malformed requests, by status: {statuses}. Memory after each "
+            f"fifth: {', '.join(map(str, bad['memory_mb']))} MB.",
+            110,
+        ),
     ]
 
 
