@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.options import FeatureFiles, FolderOptions, Json, grouped
+from capnets.cli.columns import FolderOptions
+from capnets.cli.options import FeatureFiles, Json, grouped
 from capnets.cli.printing import print_json, print_table
 from capnets.cli.task import evaluate_task
 from capnets.errors import InputError

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from capnets.cli.options import FeatureFiles, FolderOptions, Json, grouped
+from capnets.cli.columns import FolderOptions
+from capnets.cli.options import FeatureFiles, Json, grouped
 from capnets.cli.printing import console, loading, print_json, print_table
 from capnets.errors import InputError
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.options import FeatureFiles, FolderOptions, Json, grouped
+from capnets.cli.columns import FolderOptions
+from capnets.cli.options import FeatureFiles, Json, grouped
 from capnets.cli.printing import console, print_json
 
 __all__ = ["predict"]

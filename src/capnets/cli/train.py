@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capnets.cli.columns import ColumnOptions, FolderOptions
 from capnets.cli.options import (
     RUN,
-    ColumnOptions,
     DataFile,
-    FolderOptions,
     NetworkOptions,
     RunOptions,
     TrainingOptions,

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from capnets.cli.options import ColumnOptions, DataFile, grouped
+from capnets.cli.columns import ColumnOptions
+from capnets.cli.options import DataFile, grouped
 from capnets.cli.printing import console
 from capnets.cli.train import print_quality
 

@@ -23,18 +23,9 @@ from capnets.tasks.counting import CLASSES, Floats, Integers, counts, earlier, f
 from capnets.tasks.distributions import Distribution, Ways, of_blocks, of_products
 
 __all__ = [
-    "FUNCTIONS",
-    "PAIRS",
-    "ClosedForms",
-    "Product",
-    "SetFunction",
-    "TriangularCount",
-    "UniqueCount",
-    "UniqueSum",
-    "UniqueSumSynergy",
-    "WeightedTriangular",
-    "find_function",
-]
+    "FUNCTIONS", "PAIRS", "ClosedForms", "Product", "SetFunction", "TriangularCount", "UniqueCount",
+    "UniqueSum", "UniqueSumSynergy", "WeightedTriangular", "find_function",
+]  # fmt: skip
 
 PAIRS = ((0, 6), (1, 3), (2, 9), (4, 7), (5, 8))
 """Pairs of classes with a bonus: the only ones that fit the paper's histogram of US+S."""
