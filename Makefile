@@ -29,7 +29,7 @@ demo: $(CORE) ## train a GRU and a C-DeepSet on digits, compare what each digit 
 	$(BIN)/capnets demo
 
 test: lint browser page ## install everything, then lint, types, import contract and all tests
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not engine"
 
 lint: $(ALL) scripts ## style, types and the import contract
 	$(BIN)/ruff check .
@@ -54,9 +54,10 @@ fast: $(ALL) ## the quick tests only
 attack: $(ALL) ## attack readers with 20,000 damaged files, kill writers 200 times, fill disks; prints a table
 	$(BIN)/python tests/attack --inputs 20000 --kills 200
 
-# Ten minutes on a quiet machine. What takes longer is run by name: benchmarks/README.md lists it.
+# A quarter of an hour on a quiet machine. What takes longer is run by name: benchmarks/README.md lists it.
 bench: $(ALL) ## measure speed, streams and memory; draw benchmarks/README.md
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/grid.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/ingest.py --instances 500000
 	$(BIN)/python benchmarks/serve.py
@@ -66,10 +67,19 @@ docs: $(ALL) ## build the documentation into docs/_build/html; warnings are erro
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 
 # Ray and Spark are large, and Spark needs a Java runtime: `make test` leaves them out.
-engines: $(ALL) ## test batch prediction on Ray and Spark
-	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless; }
-	$(INSTALL_SELF) '.[ray,spark]' | $(NEWS)
+engines: $(VENV)/.installed-engines ## test batch prediction on Ray and Spark; installs them and Java
 	$(BIN)/pytest -q -m engine tests/batch
+
+$(VENV)/.installed-engines: $(ALL)
+	@command -v java >/dev/null \
+	  || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	       echo "Installing a Java runtime for Spark."; \
+	       apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless; \
+	     else \
+	       echo "No Java found: Spark needs it (on Debian: apt install default-jre-headless)." >&2; exit 1; \
+	     fi
+	$(INSTALL_SELF) '.[ray,spark]' | $(NEWS)
+	@touch $@
 
 constraints: $(ALL) ## write constraints.txt again from .venv (after adding or upgrading a package)
 	{ sed -n '/^#/p' constraints.txt; \

@@ -1,17 +1,22 @@
 """Batch prediction: every engine gives the numbers of one process."""
 
+import contextlib
 import subprocess
 import sys
 import time
 
+import fsspec
 import numpy as np
 import pandas as pd
+import pyarrow.dataset as pads
 import pytest
 
 from capnets.batch import ENGINES, predict, predict_dataset
+from capnets.batch.pieces import POSITION, Pieces
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.ingest import Columns
+from processes import Command
 
 KEEP = ["basket", "key", "prediction", "added_value"]
 
@@ -34,17 +39,25 @@ def table() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def run(table, tmp_path_factory):
     columns = Columns(set="basket", target="worth", features=("price", "kind"), categories="kind")
-    fitted = SetRegressor("c-gru", columns=columns, members=1, epochs=2, random_state=0).fit(table)
+    # One order, and no column that gives it: the order of the rows matters.
+    fitted = SetRegressor(
+        "c-gru", columns=columns, members=1, epochs=2, orders=1, random_state=0
+    ).fit(table)
     return fitted.save(tmp_path_factory.mktemp("runs") / "run").folder
 
 
 @pytest.fixture
 def parts(table, tmp_path):
-    """Partitioned Parquet whose files cut sets in two."""
+    """Partitioned Parquet whose files cut sets in two; one file has missing keys."""
     folder = tmp_path / "data"
     folder.mkdir()
-    for k, rows in enumerate(np.array_split(np.arange(len(table)), 3)):
-        table.iloc[rows].drop(columns="worth").to_parquet(folder / f"part-{k}.parquet", index=False)
+    keyed = table.drop(columns="worth").astype({"kind": "category"})
+    keyed["note"] = pd.array([None if k < 5 else 2**60 + k for k in keyed.key], dtype="Int64")
+    files = [keyed.iloc[rows] for rows in np.array_split(np.arange(len(keyed)), 3)]
+    for k, rows in enumerate(files):
+        (folder / f"third={k}").mkdir()
+        rows.to_parquet(folder / f"third={k}" / "rows.parquet", index=False)
+    assert set(files[0].basket) & set(files[1].basket)
     return folder
 
 
@@ -102,49 +115,110 @@ class TestPredict:
 
 
 def engine_marks(name: str):
-    slow = name != "dask"
-    return pytest.param(name, marks=[pytest.mark.slow, pytest.mark.engine] if slow else [])
+    marks = [pytest.mark.slow] if name == "dask" else [pytest.mark.slow, pytest.mark.engine]
+    return pytest.param(name, marks=marks)
+
+
+def needs(engine: str) -> None:
+    pytest.importorskip({"dask": "distributed", "spark": "pyspark"}.get(engine, engine))
+
+
+def check_equal(out, table, run) -> None:
+    """Compare the files of an engine with the numbers of one process."""
+    found = (
+        pads.dataset(sorted(map(str, out.glob("*.parquet"))))
+        .to_table()
+        .to_pandas(types_mapper=pd.ArrowDtype)
+    )
+    found, expected = found.sort_values("key"), predict(table, run).sort_values("key")
+    pd.testing.assert_frame_equal(
+        found[KEEP].reset_index(drop=True), expected[KEEP].reset_index(drop=True),
+        check_dtype=False, check_index_type=False, atol=1e-6,
+    )  # fmt: skip
+    assert found.third.nunique() == 3
+    assert [*found.note] == [pd.NA] * 5 + [2**60 + k for k in range(5, len(table))]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("engine", [engine_marks(name) for name in ENGINES])
 class TestEngines:
     def test_equals_one_process(self, table, run, parts, tmp_path, engine):
-        pytest.importorskip({"dask": "distributed", "spark": "pyspark"}.get(engine, engine))
-        out = predict_dataset(parts, run, tmp_path / "out", engine=engine, workers=2)
-        found = pd.concat([pd.read_parquet(p) for p in sorted(out.glob("*.parquet"))])
-        expected = predict(table, run).sort_values("key").reset_index(drop=True)
-        found = found.sort_values("key").reset_index(drop=True)
-        pd.testing.assert_frame_equal(found[KEEP], expected[KEEP], check_dtype=False, atol=1e-6)
+        needs(engine)
+        address = (tmp_path / "out").as_uri()
+        predict_dataset(parts.as_uri(), run, address, engine=engine, workers=2)
+        check_equal(tmp_path / "out", table, run)
+
+    def test_a_killed_worker_loses_nothing(self, table, run, parts, tmp_path, engine):
+        needs(engine)
+        out = tmp_path / "out"
+        words = ["predict", run, parts, "--engine", engine, "--workers", 2, "--partitions", 40]
+        command = [sys.executable, "-m", "capnets", *map(str, words), "-o", str(out)]
+        with (tmp_path / "log").open("w") as log:
+            driver = subprocess.Popen(command, stdout=log, stderr=log)
+        killed = False
+        while driver.poll() is None:
+            if not killed and any(tmp_path.glob(".out.new/**/*.parquet")):
+                killed = kill_worker(driver.pid)
+            time.sleep(0.02)
+        assert killed, "the work was done before a worker could be killed"
+        assert driver.returncode == 0, (tmp_path / "log").read_text()
+        check_equal(out, table, run)
 
 
-KILLED = """
-import sys
-from capnets.batch import predict_dataset
-if __name__ == "__main__":
-    predict_dataset(*sys.argv[1:4], engine="dask", workers=2, partitions=40)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_worker_loses_nothing(table, run, parts, tmp_path):
+def kill_worker(driver: int) -> bool:
+    """Kill a worker process of an engine, as the system does when memory is short."""
     psutil = pytest.importorskip("psutil")
-    script, out = tmp_path / "work.py", tmp_path / "out"
-    script.write_text(KILLED)
-    work = subprocess.Popen([sys.executable, str(script), str(parts), str(run), str(out)])
-    killed = False
-    while work.poll() is None:
-        if not killed and any(tmp_path.glob(".out.*.part/*.parquet")):
-            children = psutil.Process(work.pid).children(recursive=True)
-            workers = [c for c in children if "spawn_main" in " ".join(c.cmdline())]
-            workers[0].kill()
-            killed = True
-        time.sleep(0.05)
-    assert killed, "the work was done before a worker could be killed"
-    assert work.returncode == 0
-    found = pd.concat([pd.read_parquet(p) for p in out.glob("*.parquet")]).sort_values("key")
-    expected = predict(table, run).sort_values("key")
-    np.testing.assert_allclose(found.added_value, expected.added_value, atol=1e-6)
+    for process in psutil.Process(driver).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            words = " ".join(process.cmdline())
+            forked = "pyspark.daemon" in words and "pyspark.daemon" in " ".join(
+                process.parent().cmdline()
+            )
+            if forked or words.startswith("ray::") or "spawn_main" in words:
+                process.kill()
+                return True
+    return False
+
+
+def test_cutting_sets_would_change_the_numbers(table, run):
+    halves = [predict(table.iloc[rows], run) for rows in np.array_split(np.arange(len(table)), 2)]
+    whole = predict(table, run)
+    assert not np.allclose(pd.concat(halves).prediction, whole.prediction, atol=1e-3)
+
+
+class TestPieces:
+    def test_any_file_system(self, table):
+        files = fsspec.filesystem("memory")
+        for k in range(2):
+            with files.open(f"/shop/{k}.parquet", "wb") as file:
+                table.iloc[k::2].to_parquet(file, index=False)
+        pieces = Pieces("memory://shop")
+        rows = pd.concat([pieces.read(k) for k in range(len(pieces))])
+        assert [*rows.key] == [*table.key[::2], *table.key[1::2]]
+        assert rows[POSITION].is_monotonic_increasing
+
+    def test_large_files_are_read_by_row_group(self, table, tmp_path, monkeypatch):
+        table.to_parquet(tmp_path / "all.parquet", index=False, row_group_size=50)
+        monkeypatch.setattr("capnets.batch.pieces.LARGE", 0)
+        pieces = Pieces(str(tmp_path))
+        assert len(pieces) == -(-len(table) // 50)
+        assert [*pd.concat([pieces.read(k) for k in range(len(pieces))]).key] == [*table.key]
+
+    def test_a_damaged_file_is_named(self, table, tmp_path):
+        table.to_parquet(tmp_path / "a.parquet")
+        (tmp_path / "b.parquet").write_bytes(b"PAR1 no")
+        pieces = Pieces(str(tmp_path))
+        with pytest.raises(InputError, match=r"b\.parquet"):
+            pieces.read(1)
+
+    @pytest.mark.parametrize(
+        ("address", "message"),
+        [("nowhere", "no such file"), ("moon://data", "moon"), (".", "no Parquet file")],
+    )
+    def test_bad_address(self, tmp_path, monkeypatch, address, message):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(InputError, match=message):
+            Pieces(address)
 
 
 class TestBadInput:
@@ -155,3 +229,10 @@ class TestBadInput:
     def test_existing_output(self, run, tmp_path):
         with pytest.raises(InputError, match="exists"):
             predict_dataset(tmp_path, run, tmp_path, engine="dask")
+
+    def test_workers_need_an_engine(self, run, tmp_path):
+        command = Command(
+            "predict", run, tmp_path, "--workers", 2, "-o", tmp_path / "o", log=tmp_path / "log"
+        )
+        assert command.wait() == 2
+        assert "--engine" in command.output

@@ -1,23 +1,29 @@
 """Run `predict` over partitioned Parquet with Dask, Ray or Spark.
 
-Each engine shuffles the rows by set, so that a set is never cut in two, and maps `predict` over the
-partitions. Workers load the run once.
+Each engine reads the pieces of a data set, shuffles the rows by set, so that a set is never cut in
+two, and maps `predict` over the partitions. Workers load the run once. A worker that dies is
+replaced, and its partition is computed again.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from capnets.batch.frames import load, predict, set_column
+from capnets.batch.pieces import POSITION, Pieces, open_address, read_piece, to_frame
 from capnets.errors import InputError, unknown
+from capnets.files.folders import replacing
 
 __all__ = ["ENGINES", "predict_dataset"]
+
+#: Partitions per local worker: a small partition is lost with a worker, and memory stays low.
+PER_WORKER = 4
 
 
 def predict_dataset(
@@ -29,17 +35,22 @@ def predict_dataset(
     workers: int = 2,
     cluster: str | None = None,
     partitions: int | None = None,
-) -> Path:
+    force: bool = False,
+) -> None:
     """Predict a Parquet data set into a folder of Parquet files.
+
+    Rows get the columns of `predict`. A set may lie in several files: the shuffle of the engine
+    brings its rows together, in the order of the files.
 
     Parameters
     ----------
     data
-        A Parquet file, a folder of them, or an address that the engine can read.
+        A Parquet file or a folder of them: a path, or an address of fsspec that workers can read.
     run
         The folder of a run that was trained on a table. Workers must be able to read it.
     out
-        The folder to write. It appears when it is complete.
+        The folder to write. A path appears when it is complete; to an address (`s3://…`) the engine
+        writes its files one by one.
     engine
         `dask`, `ray` or `spark`.
     workers
@@ -47,103 +58,154 @@ def predict_dataset(
     cluster
         Address of a running cluster (`tcp://…`, `ray://…`, `spark://…`).
     partitions
-        Number of partitions after the shuffle; by default four per worker. A partition must fit
-        into the memory of a worker.
+        Number of partitions after the shuffle; by default four per worker or as many as there are
+        pieces, whichever is more. A partition must fit into the memory of a worker.
+    force
+        Whether to replace an existing folder.
     """
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
-    out = Path(out)
-    if out.exists():
+    load(run)
+    files, path = open_address(str(out))
+    if files.exists(path) and not (force and "://" not in str(out)):
         raise InputError(f"{out} exists; choose another folder or remove it")
-    estimator = load(run)
-    hidden = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
+    pieces = Pieces(str(data))
+    count = partitions or max(PER_WORKER * workers, len(pieces))
+    work = partial(Work, pieces, str(Path(run).absolute()), workers, cluster, count)
     try:
-        ENGINES[engine](
-            str(data),
-            str(Path(run).absolute()),
-            str(hidden.absolute()),
-            key=set_column(estimator),
-            workers=workers,
-            cluster=cluster,
-            partitions=partitions or 4 * workers,
-        )
-        hidden.rename(out)
-    finally:
-        _remove(hidden)
-    return out
+        if "://" in str(out):
+            ENGINES[engine](work(str(out)))
+            return
+        with replacing(Path(out), busy=f"{out} is being written by another process") as folder:
+            ENGINES[engine](work(str(folder.absolute())))
+    except ImportError as error:
+        raise InputError(
+            f"the engine {engine} is not installed: pip install 'capnets[{engine}]' ({error})"
+        ) from error
 
 
-def _dask(
-    data: str, run: str, out: str, *, key: str, workers: int, cluster: str | None, partitions: int
-) -> None:
+@dataclass(frozen=True)
+class Work:
+    """What an engine is asked to do."""
+
+    pieces: Pieces
+    run: str
+    workers: int
+    cluster: str | None
+    partitions: int
+    out: str
+
+    @cached_property
+    def key(self) -> str:
+        """The column that names the set of a row."""
+        return set_column(load(self.run))
+
+    @cached_property
+    def schema(self) -> Any:
+        """The Arrow schema of the result."""
+        import pyarrow as pa
+
+        fields = to_table(predict_part(self.pieces.empty, self.run)).schema
+        # Names of classes have no type while there are none.
+        return pa.schema([f.with_type(pa.string()) if f.type == pa.null() else f for f in fields])
+
+
+def predict_part(frame: pd.DataFrame, run: str) -> pd.DataFrame:
+    """Predict a partition of whole sets in the order of the data, whatever a shuffle did to it."""
+    ordered = frame.sort_values(POSITION, ignore_index=True).drop(columns=POSITION)
+    found: pd.DataFrame = predict(ordered, run)
+    return found
+
+
+def to_table(frame: pd.DataFrame, schema: Any = None) -> Any:
+    """Return a frame as an Arrow table."""
+    import pyarrow as pa
+
+    return pa.Table.from_pandas(frame, schema, preserve_index=False).replace_schema_metadata()
+
+
+def _dask(work: Work) -> None:
     import dask
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
     start: Any = LocalCluster
     connect: Any = Client
-    local = None if cluster else start(n_workers=workers, threads_per_worker=1, **_QUIET)
+    from_map: Any = dd.from_map
+    local = None
+    if work.cluster is None:
+        local = start(
+            n_workers=work.workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        )
     try:
-        # Text columns stay Python objects, so that both sides of the shuffle see the same type.
-        with dask.config.set({"dataframe.convert-string": False}), connect(cluster or local):
-            frame = dd.read_parquet(data)
-            meta = predict(frame._meta_nonempty.iloc[:0], run)
-            shuffled = frame.shuffle(on=key, npartitions=partitions)
-            shuffled.map_partitions(predict, run, meta=meta).to_parquet(out, write_index=False)
+        # Text columns stay as they are, so that both sides of the shuffle see the same type.
+        quiet = dask.config.set({"dataframe.convert-string": False})
+        with quiet, connect(work.cluster or local):
+            pieces = work.pieces
+            rows = from_map(
+                read_piece, range(len(pieces)), pieces.fragments, schema=pieces.schema,
+                meta=pieces.empty,
+            )  # fmt: skip
+            whole = rows.shuffle(on=work.key, npartitions=work.partitions)
+            meta = predict_part(pieces.empty, work.run)
+            found = whole.map_partitions(predict_part, work.run, meta=meta)
+            found.to_parquet(work.out, write_index=False, schema=work.schema)
     finally:
         if local is not None:
             local.close()
 
 
-_QUIET: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
-
-
-def _ray(
-    data: str, run: str, out: str, *, key: str, workers: int, cluster: str | None, partitions: int
-) -> None:
+def _ray(work: Work) -> None:
     import ray
 
-    ray.init(address=cluster, num_cpus=None if cluster else workers, **_QUIET_RAY)
+    ray.init(
+        address=work.cluster,
+        num_cpus=None if work.cluster else work.workers,
+        include_dashboard=None if work.cluster else False,
+        log_to_driver=False,
+        configure_logging=False,
+    )
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False
-        rows = ray.data.read_parquet(data).repartition(partitions, keys=[key])
-        mapped = rows.map_batches(
-            partial(predict, run=run), batch_size=None, batch_format="pandas", num_cpus=1
-        )
-        mapped.write_parquet(out)
+        numbers = ray.data.range(len(work.pieces), override_num_blocks=len(work.pieces))
+        arrow: dict[str, Any] = {"batch_size": None, "batch_format": "pyarrow"}
+        rows = numbers.map_batches(partial(_read_numbers, pieces=work.pieces), **arrow)
+        whole = rows.repartition(work.partitions, keys=[work.key])
+        found = whole.map_batches(partial(_predict_table, work=work), **arrow)
+        found.write_parquet(work.out)
     finally:
         ray.shutdown()
 
 
-_QUIET_RAY: dict[str, Any] = {
-    "include_dashboard": False,
-    "log_to_driver": False,
-    "configure_logging": False,
-}
-
-
-def _spark(
-    data: str, run: str, out: str, *, key: str, workers: int, cluster: str | None, partitions: int
-) -> None:
+def _spark(work: Work) -> None:
     import os
     import sys
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.pandas.types import from_arrow_schema
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(cluster or f"local[{workers}]").appName("capnets")
+    # A failed task is run again, as on a cluster; Spark's local mode would give up at once.
+    local = f"local[{work.workers},{ATTEMPTS}]"
+    builder = SparkSession.builder.master(work.cluster or local).appName("capnets")
     for name, value in _SPARK.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     try:
-        rows = session.read.parquet(data).repartition(partitions, key).sortWithinPartitions(key)
-        # Spark needs the types of the result: predict one row, whose numbers do not matter.
-        schema = session.createDataFrame(predict(rows.limit(1).toPandas(), run)).schema
-        rows.mapInPandas(partial(_whole_sets, run=run, key=key), schema).write.parquet(out)
+        count = len(work.pieces)
+        rows = session.range(0, count, 1, count).mapInArrow(
+            partial(_read_batches, pieces=work.pieces),
+            from_arrow_schema(to_table(work.pieces.empty).schema),
+        )
+        whole = rows.repartition(work.partitions, work.key).sortWithinPartitions(work.key)
+        found = whole.mapInArrow(partial(_whole_sets, work=work), from_arrow_schema(work.schema))
+        found.write.mode("append").parquet(work.out)
     finally:
         session.stop()
 
 
+#: Attempts at a task before Spark gives up.
+ATTEMPTS = 4
 _SPARK = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -151,24 +213,38 @@ _SPARK = {
 }
 
 
-def _whole_sets(batches: Iterator[pd.DataFrame], *, run: str, key: str) -> Iterator[pd.DataFrame]:
+def _read_numbers(numbers: Any, *, pieces: Pieces) -> Any:
+    return to_table(pd.concat([pieces.read(number) for number in numbers["id"].to_pylist()]))
+
+
+def _read_batches(batches: Iterator[Any], *, pieces: Pieces) -> Iterator[Any]:
+    for numbers in batches:
+        for number in numbers["id"].to_pylist():
+            yield from to_table(pieces.read(number)).to_batches()
+
+
+def _predict_table(table: Any, *, work: Work) -> Any:
+    return to_table(predict_part(to_frame(table), work.run), work.schema)
+
+
+def _whole_sets(batches: Iterator[Any], *, work: Work) -> Iterator[Any]:
     """Predict the batches of a sorted partition; carry the last set over to the next batch."""
-    held: pd.DataFrame | None = None
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held: list[Any] = []
     for batch in batches:
-        rows = batch if held is None else pd.concat([held, batch], ignore_index=True)
-        last = rows[key] == rows[key].iloc[-1]
-        held, ready = rows[last], rows[~last]
-        if len(ready):
-            yield predict(ready, run)
-    if held is not None and len(held):
-        yield predict(held, run)
+        if not len(batch):
+            continue
+        rows = pa.Table.from_batches([*held, batch])
+        names = rows[work.key]
+        # A missing name differs from all others; `predict` refuses it.
+        last = pc.fill_null(pc.equal(names, names[-1]), False)
+        held = rows.filter(last).to_batches()
+        if len(ready := rows.filter(pc.invert(last))):
+            yield from _predict_table(ready, work=work).to_batches()
+    if held:
+        yield from _predict_table(pa.Table.from_batches(held), work=work).to_batches()
 
 
-def _remove(folder: Path) -> None:
-    import shutil
-
-    if folder.exists():
-        shutil.rmtree(folder)
-
-
-ENGINES: dict[str, Callable[..., None]] = {"dask": _dask, "ray": _ray, "spark": _spark}
+ENGINES: dict[str, Callable[[Work], None]] = {"dask": _dask, "ray": _ray, "spark": _spark}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,20 +11,65 @@ import typer
 from capnets.cli.columns import FolderOptions
 from capnets.cli.options import FeatureFiles, Json, grouped
 from capnets.cli.printing import console, print_json
+from capnets.errors import InputError
 
 __all__ = ["predict"]
+
+ENGINE = "Engine"
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Prediction in many processes."""
+
+    engine: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=ENGINE, help="dask, ray or spark: predict in many processes."),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=ENGINE, min=1, help="Local processes.", show_default="2"),
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=ENGINE, help="Address of a running cluster of the engine."),
+    ] = None
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=ENGINE, min=1, help="Parts of the data.", show_default="by its files"
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse options that cannot have an effect."""
+        if self.workers is not None and self.cluster is not None:
+            raise InputError("--workers and --cluster: a cluster has workers; leave one out")
+        given = {"workers": self.workers, "cluster": self.cluster, "partitions": self.partitions}
+        if self.engine is None and (named := [f"--{k}" for k, v in given.items() if v is not None]):
+            raise InputError(f"{', '.join(named)}: name an engine, e.g. --engine dask")
 
 
 @grouped
 def predict(
     run: Annotated[Path, typer.Argument(help="A run that was trained on a file.")],
     file: Annotated[
-        str, typer.Argument(help="Parquet, CSV, TSV, Feather, .npz, or a folder of features.")
+        str,
+        typer.Argument(
+            help="Parquet, CSV, TSV, Feather, .npz, or a folder of features; "
+            "with --engine, Parquet files or an address."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .parquet or .csv.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", help="The file to write: .parquet or .csv; with --engine, a folder."
+        ),
+    ],
     folders: FolderOptions,
+    engines: EngineOptions,
     features: FeatureFiles = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what exists.")] = False,
     threads: Annotated[int, typer.Option(min=1, help="Number of CPU threads.")] = 1,
     as_json: Json = False,
 ) -> None:
@@ -37,7 +83,17 @@ def predict(
     that class (of two classes, of the second).
 
     With several targets every column has the name of one.
+
+    With --engine, OUT is a folder of Parquet files with the columns of FILE that are not features.
     """
+    engines.check()
+    if engines.engine is not None:
+        _with_engine(run, file, out, engines, force=force)
+        if as_json:
+            print_json({"run": str(run), "out": out, "engine": engines.engine})
+        else:
+            typer.echo(f"{out} has one row per instance, with its added value.")
+        return
     import torch
     from rich.progress import Progress
 
@@ -56,3 +112,13 @@ def predict(
         print_json({"run": str(run), "out": str(out), "sets": sets})
         return
     typer.echo(f"Sets predicted: {sets:,}. {out} has one row per instance, with its added value.")
+
+
+def _with_engine(run: Path, data: str, out: str, options: EngineOptions, *, force: bool) -> None:
+    from capnets.batch import predict_dataset
+
+    with console(stderr=True).status(f"predicting with {options.engine}"):
+        predict_dataset(
+            data, run, out, engine=options.engine or "", workers=options.workers or 2,
+            cluster=options.cluster, partitions=options.partitions, force=force,
+        )  # fmt: skip
