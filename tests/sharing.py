@@ -1,5 +1,7 @@
 """Train with one process or several, started from a separate process."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,14 @@ from processes import SERVER
 SETTINGS = {"epochs": 3, "batch_size": 50, "learning_rate": 0.01, "replay": 2}
 
 
-def train(processes: int, path: Path, *, priors: bool = False) -> list[dict]:
+def train(
+    processes: int, path: Path, *, priors: bool = False, estimator: bool = False
+) -> list[dict]:
     """Train and return the history and the weights of every process."""
-    process = SERVER.Process(target=_launch, args=(processes, str(path), priors))
+    work = partial(_one, path=str(path), priors=priors)
+    if estimator:
+        work = partial(_estimate, path=str(path), seed=0)
+    process = SERVER.Process(target=_launch, args=(processes, work))
     process.start()
     process.join(300)
     assert process.exitcode == 0
@@ -29,17 +36,35 @@ def sets_of(count: int, seed: int):
     return Sets.from_arrays(arrays, y=[np.maximum(a, 0).sum() for a in arrays])
 
 
-def _launch(processes: int, path: str, priors: bool) -> None:
+def _launch(processes: int, work: Callable[..., None]) -> None:
     from lightning_fabric import Fabric
 
     torch.set_num_threads(1)
     strategy = "ddp_fork" if processes > 1 else "auto"
     # Double precision: Adam amplifies rounding errors of gradients close to 0.
     fabric = Fabric(accelerator="cpu", devices=processes, strategy=strategy, precision="64-true")
-    fabric.launch(_one, path, priors)
+    fabric.launch(work)
 
 
-def _one(fabric, path: str, priors: bool) -> None:
+def _estimate(fabric, *, path: str, seed: int) -> None:
+    """Fit a classifier on ragged, weighted sets whose number is odd."""
+    from capnets.estimators import SetClassifier
+
+    sets = sets_of(157, 2)
+    labels = np.asarray(sets.y) > np.median(sets.y)
+    weights = np.random.default_rng(3).uniform(0.5, 2, len(sets))
+    recipe = {"batch_size": 16, "reshuffle": True, "replay": 2}
+    seed = np.random.RandomState(seed + fabric.global_rank)
+    model = SetClassifier(
+        "c-gru", hidden=8, members=1, dropout=0.0, epochs=2, recipe=recipe, calibrate=False,
+        early_stopping=False, random_state=seed,
+    )  # fmt: skip
+    model.fit([sets[k] for k in range(len(sets))], labels, weights, fabric=fabric)
+    found = {"seed": model.seed_, "state": model.model_.state_dict()}
+    torch.save(found, f"{path}-{fabric.global_rank}")
+
+
+def _one(fabric, *, path: str, priors: bool) -> None:
     from capnets.models import build
     from capnets.training.fit import fit
     from capnets.training.priors import UpperBound

@@ -1,5 +1,7 @@
 """Two processes that share every batch give the results of one."""
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -61,3 +63,48 @@ def test_command_line(tmp_path):
         assert command.output.count("The run is in") == 1, "one of them speaks"
         found[devices] = Run(folder).metrics
     assert found[2]["valid"]["mse"] == pytest.approx(found[1]["valid"]["mse"], rel=1e-2)
+
+
+@pytest.mark.slow
+def test_files_on_the_command_line(tmp_path):
+    """Every process reads the file; the first one chooses the network and writes the run."""
+    draw = np.random.default_rng(0)
+    rows = pd.DataFrame({"basket": np.repeat(np.arange(201), draw.integers(1, 9, 201))})
+    rows["price"] = draw.uniform(1, 9, len(rows)).round(2)
+    rows["worth"] = rows.groupby("basket").price.transform("sum").round(2)
+    rows.to_parquet(tmp_path / "baskets.parquet")
+    options = ["--set-column", "basket", "--target", "worth", "--epochs", 2, "--members", 1]
+    found = {}
+    for devices in (1, 2):
+        folder = tmp_path / str(devices)
+        command = Command(
+            "train", tmp_path / "baskets.parquet", *options, "--devices", devices, "-o", folder,
+            log=tmp_path / f"{devices}.log",
+        )  # fmt: skip
+        assert command.wait() == 0, command.output
+        assert command.output.count("The run is in") == 1, "one of them speaks"
+        found[devices] = Run(folder)
+    assert found[2].config == found[1].config
+    for part in ("train", "test"):
+        one, two = (found[n].metrics[part]["mse"] for n in (1, 2))
+        assert two == pytest.approx(one, rel=1e-3)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitted")
+    return {n: sharing.train(n, folder / str(n), estimator=True) for n in (1, 2)}
+
+
+class TestEstimator:
+    def test_same_weights_as_one(self, fitted):
+        [alone], (first, _) = fitted[1], fitted[2]
+        for name, value in alone["state"].items():
+            torch.testing.assert_close(first["state"][name], value, rtol=1e-4, atol=1e-6)
+
+    def test_all_processes_agree(self, fitted):
+        """Without a seed, the first process draws one for all."""
+        first, second = fitted[2]
+        assert first["seed"] == second["seed"]
+        for name, value in first["state"].items():
+            assert torch.equal(second["state"][name], value)

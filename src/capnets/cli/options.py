@@ -201,6 +201,10 @@ class RunOptions:
     threads: Annotated[
         int, option(panel=RUN, min=1, metavar="N", help="Number of CPU threads.")
     ] = 1
+    devices: Annotated[
+        int,
+        option(panel=RUN, min=1, metavar="N", help="GPUs, or processes, that share every batch."),
+    ] = 1
     resume: Annotated[bool, option("--resume", panel=RUN, help="Continue an interrupted run.")] = (
         False
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from capnets.cli.options import (
-    RUN,
     Json,
     NetworkOptions,
     RunOptions,
@@ -26,7 +24,7 @@ from capnets.cli.printing import (
     print_table,
     stopping,
 )
-from capnets.cli.train import train_with_progress, use_threads
+from capnets.cli.train import make_devices, train_with_progress
 
 __all__ = ["evaluate_task", "task"]
 
@@ -172,28 +170,20 @@ def train(
     network: NetworkOptions,
     training: TrainingOptions,
     run: RunOptions,
-    devices: Annotated[
-        int,
-        typer.Option(rich_help_panel=RUN, min=1, help="GPUs (or processes) that share a batch."),
-    ] = 1,
 ) -> None:
     """Train a network on a set task or on reviews; continue an interrupted run with --resume."""
     from capnets.learn import make_plan
     from capnets.learn.tasks import parse, task_problem
-    from capnets.training.fit import make_fabric
 
     drawing = _given(sizes=size, sets=sets, valid_sets=valid_sets, test_sets=test_sets)
     spec = parse(name, embedding=embedding, seed=run.seed, **drawing)
     asked = options_of(network, training, seed=run.seed)
-    use_threads(run.threads)
+    fabric = make_devices(run)
     with loading() as show_loading:
         problem = task_problem(spec, progress=show_loading)
     plan = make_plan(problem, asked)
     stem = problem.name.replace(":", "-")
     folder = run.out or Path("runs") / f"{stem}-{plan.model.name}-{plan.seed}"
-    # The launcher of the other processes would choose the number of threads if it were not set.
-    os.environ.setdefault("OMP_NUM_THREADS", str(run.threads))
-    fabric = make_fabric(devices)
     first = fabric.is_global_zero
     with stopping(quiet=not first):
         trained = train_with_progress(problem, plan, folder, run, name=problem.name, fabric=fabric)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from capnets.learn import Plan, Problem
     from capnets.runs import Run
 
-__all__ = ["print_quality", "train", "train_with_progress"]
+__all__ = ["make_devices", "print_quality", "train", "train_with_progress"]
 
 
 @grouped
@@ -50,26 +50,30 @@ def train(
     from capnets.learn import choose
 
     asked = options_of(network, training, seed=run.seed)
-    with tempfile.TemporaryDirectory() as scratch, stopping():
+    fabric = make_devices(run)
+    first = fabric.is_global_zero  # the other processes repeat the command, and say nothing
+    quiet = run.as_json or not first
+    with tempfile.TemporaryDirectory() as scratch, stopping(quiet=not first):
         with loading() as show_reading:
             data = folders.of(file, columns.folder, show_reading) if columns.folder else file
             problem, note = file_problem(
                 data, columns.of(file), classify=columns.classify, survival=columns.survival,
                 folder=Path(scratch) / "s",
             )  # fmt: skip
-        if not run.as_json:
+        if not quiet:
             typer.echo(note, err=True)
         if test_share and not problem.tests:
             problem = problem.with_test(test_share, seed=asked.seed)
         name = Path(file).stem
         folder = run.out or Path("runs") / f"{name}-{asked.model or 'auto'}-{asked.seed}"
-        use_threads(run.threads)
         with loading() as show_loading:
-            recorded = _recorded(folder) if run.resume else None
+            recorded = _recorded(folder, first=first) if run.resume or not first else None
             plan = choose(problem, asked, recorded=recorded, progress=show_loading)
-        if not run.as_json and plan.choice is not None:
+        if not quiet and plan.choice is not None:
             _print_choice(plan)
-        trained = train_with_progress(problem, plan, folder, run, name=name)
+        trained = train_with_progress(problem, plan, folder, run, name=name, fabric=fabric)
+    if not first:
+        return
     if run.as_json:
         print_json({"run": str(trained.folder), **trained.metrics})
         return
@@ -79,14 +83,20 @@ def train(
     typer.echo(f"Explain it: capnets explain {trained.folder} FILE --html explained.html")
 
 
-def use_threads(threads: int) -> None:
-    """Prepare this process for a training."""
+def make_devices(run: RunOptions) -> Fabric:
+    """Prepare this process for a training, and return the devices to train on."""
+    import os
+
     import torch
 
     from capnets.memory import keep_freed
+    from capnets.training.fit import make_fabric
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(run.threads)
+    # The launcher of the other processes would choose the number of threads if it were not set.
+    os.environ.setdefault("OMP_NUM_THREADS", str(run.threads))
     keep_freed()
+    return make_fabric(run.devices)
 
 
 def train_with_progress(
@@ -96,7 +106,7 @@ def train_with_progress(
     run: RunOptions,
     *,
     name: str,
-    fabric: Fabric | None = None,
+    fabric: Fabric,
 ) -> Run:
     """Train a plan into a folder and show its epochs, in the first of several processes."""
     from capnets.learn import train as train_plan
@@ -104,7 +114,7 @@ def train_with_progress(
     from capnets.training.loggers import logger_of
 
     each, members = plan.recipe.epochs, plan.model.members
-    quiet = run.as_json or not (fabric is None or fabric.is_global_zero)
+    quiet = run.as_json or not fabric.is_global_zero
     with epochs(f"{plan.model.title} on {name}", each * members, quiet=quiet) as show:
 
         def progress(line: dict[str, Any]) -> None:
@@ -117,11 +127,13 @@ def train_with_progress(
         )  # fmt: skip
 
 
-def _recorded(folder: Path) -> Plan | None:
-    """Return the plan of an interrupted run, if there is one in the folder."""
+def _recorded(folder: Path, *, first: bool) -> Plan | None:
+    """Return the plan of an interrupted run, or of the run that the first process has begun."""
     from capnets.learn import Plan
     from capnets.runs import Run
 
+    if not first:
+        return Plan.of(Run.in_training(folder).config)
     return Plan.of(Run(folder).config) if (folder / "config.json").exists() else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -24,6 +24,9 @@ from capnets.training.callbacks import Callback, EpochEnd, check_callbacks
 from capnets.training.fit import make_fabric
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 __all__ = ["NETWORK", "SetEstimator"]
 
@@ -79,6 +82,7 @@ class SetEstimator(FittedEstimator):
         *,
         teacher: Any = None,
         callbacks: Sequence[Callback] = (),
+        fabric: Fabric | None = None,
     ) -> Self:
         """Train on sets and their labels.
 
@@ -100,12 +104,15 @@ class SetEstimator(FittedEstimator):
             probabilities. See `capnets.learn.teacher`.
         callbacks
             Hooks of the final training, such as the loggers of `capnets.training.loggers`.
+        fabric
+            Launched devices of lightning-fabric that share every batch; by default one device.
+            Every process calls `fit` with the same arguments and ends with the same network.
         """
         check_callbacks(callbacks)
-        fabric = make_fabric(device=self.device)
+        fabric = fabric or make_fabric(device=self.device)
         problem = self.problem(X, y, sample_weight)
         warn_of_outliers(problem.train, problem.schema)
-        plan = choose(problem, self.options(), progress=self._show_choice())
+        plan = self._plan(problem, fabric)
         self.training_keys_ = set_keys(problem.train)
         if teacher is not None:
             problem, plan = self._distilled(problem, plan, teacher)
@@ -113,6 +120,16 @@ class SetEstimator(FittedEstimator):
             hooks = [*shown, *callbacks]
             model, history = learn(problem, plan, callbacks=hooks, fabric=fabric)
         return self._adopt(model, history, plan.config(problem), plan)
+
+    def _plan(self, problem: Problem, fabric: Fabric) -> Plan:
+        """Choose a plan; of several processes, the first one chooses for all."""
+        if fabric.world_size == 1:
+            return choose(problem, self.options(), progress=self._show_choice())
+        plan = None
+        if fabric.is_global_zero:
+            plan = choose(problem, self.options(), progress=self._show_choice())
+        agreed: Plan = fabric.broadcast(plan)  # type: ignore[assignment]
+        return agreed
 
     def _distilled(self, problem: Problem, plan: Plan, teacher: Any) -> tuple[Problem, Plan]:
         """Return the problem with sets that a teacher labels, and a plan for their number."""
@@ -130,7 +147,7 @@ class SetEstimator(FittedEstimator):
         spec = plan.model
         named = replace(
             self.options(), model=spec.name, aggregation=spec.aggregation, baseline=spec.baseline,
-            members=spec.members, early_stopping=False,
+            members=spec.members, early_stopping=False, seed=plan.seed,
         )  # fmt: skip
         return distilled, replace(make_plan(distilled, named), choice=plan.choice)
 

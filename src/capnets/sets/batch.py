@@ -184,7 +184,6 @@ class Batches:
         reorder: torch.Generator | None = None,
         sample: Sample | None = None,
         bucket: bool = False,
-        share: tuple[int, int] = (0, 1),
         again: Sequence[int] | Array = (),
     ) -> Iterator[Batch]:
         """Yield every set once, in batches.
@@ -192,9 +191,10 @@ class Batches:
         Parameters
         ----------
         size
-            Number of sets per batch.
+            Number of sets per batch, of all processes together.
         instances
-            Largest number of instances per batch, padding included; a larger set is a batch.
+            Largest number of instances that a process reads at once, padding included; a larger
+            set is a batch.
         shuffle
             Generator for the order of the sets; None keeps it.
         reorder
@@ -204,16 +204,12 @@ class Batches:
         bucket
             Whether to batch sets of similar size, which saves padding. Shuffled sets are bucketed
             only if there are many batches.
-        share
-            (r, w): every w-th set (with `instances`, every w-th batch), beginning with the r-th,
-            for w processes. All shares have the same size, since processes that train together
-            must take equally many steps: the last few are left out if they do not divide evenly.
         again
             Indices of sets to read once more per occurrence.
         """
         plan = self.plan(
             size=size, instances=instances, shuffle=shuffle, sample=sample, bucket=bucket,
-            share=share, again=again,
+            again=again,
         )  # fmt: skip
         return self.read(plan, reorder=reorder, sample=sample)
 
@@ -228,7 +224,15 @@ class Batches:
         share: tuple[int, int] = (0, 1),
         again: Sequence[int] | Array = (),
     ) -> list[Array]:
-        """Return the sets of every batch; the parameters are those of `epoch`."""
+        """Return the sets of every batch; the other parameters are those of `epoch`.
+
+        Parameters
+        ----------
+        share
+            (r, w): of every batch every w-th set, beginning with the r-th, for w processes that
+            train together. With a limit of `instances`, every w-th batch instead. All plans have
+            the same length; where nothing is left for a process, its batch is empty.
+        """
         for least, unit in ((size, "set"), (instances, "instance")):
             if least is not None and least < 1:
                 raise InputError(f"a batch needs at least 1 {unit}, not {least}")
@@ -236,11 +240,10 @@ class Batches:
         if shuffle is not None:
             order = self._shuffled(order, shuffle)
         sizes = self.sizes if sample is None else np.minimum(self.sizes, sample.most)
-        if instances is not None and size * int(sizes.max(initial=0)) <= instances:
-            instances = None  # every batch is small enough
         rank, world = share
-        if instances is None and world > 1:
-            order = order[rank : len(order) // world * world : world]
+        each = max(1, size // world)
+        if instances is not None and each * int(sizes.max(initial=0)) <= instances:
+            instances = None  # every batch is small enough
         number = -(-len(order) // size)
         # Sort within stretches only: shuffled batches must differ between epochs and must not
         # consist of a single size.
@@ -252,10 +255,13 @@ class Batches:
         if instances is None:
             cuts = [order[a : a + size] for a in range(0, len(order), size)]
         else:
-            cuts = _cut(order, sizes, size, instances)
+            cuts = _cut(order, sizes, each, instances)
         if sorts and shuffle is not None:
             cuts = [cuts[i] for i in torch.randperm(len(cuts), generator=shuffle)]
-        return cuts if instances is None else cuts[rank : len(cuts) // world * world : world]
+        if instances is None:
+            return [cut[rank::world] for cut in cuts]
+        cuts += [order[:0]] * (-len(cuts) % world)
+        return cuts[rank::world]
 
     def read(
         self,

@@ -83,11 +83,25 @@ def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
     assert batch.y is not None
     each = setup.loss.each(prediction, batch.y, unit=model.unit)
     state.replay.record(batch.set_index, each, batch.weights)
-    loss = objective = mean(each, batch.weights)
+    loss = objective = mean(each, batch.weights) * _factor(setup, batch)
     for prior in setup.priors:
         assert values is not None
         objective = objective + prior.penalty(model, batch, values)
     return loss, objective
+
+
+def _factor(setup: Setup, batch: Batch) -> float | Tensor:
+    """Return the weight of this process's mean in the mean over the whole batch.
+
+    Processes average their gradients; the sets of one may weigh more than those of another.
+    """
+    if setup.fabric.world_size == 1:
+        return 1.0
+    count = torch.tensor(float(len(batch.set_index)), device=setup.fabric.device)
+    mine = count if batch.weights is None else batch.weights.sum()
+    mean_weight: Any = setup.fabric.all_reduce(mine.detach().clone(), reduce_op="mean")
+    factor: Tensor = mine / mean_weight.clamp_min(torch.finfo(torch.float32).tiny)
+    return factor
 
 
 @torch.no_grad()

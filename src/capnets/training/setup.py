@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,10 @@ class Setup:
         for name, sets in (("training", self.train), ("validation", self.valid)):
             if sets is not None:
                 self._check_sets(name, sets)
-        if not self.steps_per_epoch:
+        if self.fabric.world_size > 1 and self.loss.joint:
             raise InputError(
-                f"{len(self.train)} sets are too few for {self.fabric.world_size} processes"
+                f"the loss {self.loss_name!r} compares the sets of a batch, so that processes "
+                "cannot share it: train on one device"
             )
 
     @cached_property
@@ -78,8 +79,18 @@ class Setup:
         sample = self._sample(epoch)
         plan = self._plan(random_stream(self.seed, epoch, 0), sample, repeated)
         reorder = random_stream(self.seed, epoch, 1) if self.recipe.reshuffle else None
-        read = self.data.read(plan, reorder=reorder, sample=sample)
-        return len(plan), (batch.to(self.fabric.device) for batch in read)
+        return len(plan), self._read(plan, reorder, sample)
+
+    def _read(
+        self, plan: list[Array], reorder: torch.Generator | None, sample: Sample | None
+    ) -> Iterator[Batch]:
+        # All processes take every step: one without sets reads any set, with weight 0.
+        filled = [chosen if len(chosen) else np.zeros(1, np.int64) for chosen in plan]
+        read = self.data.read(filled, reorder=reorder, sample=sample)
+        for chosen, batch in zip(plan, read, strict=True):
+            if not len(chosen):
+                batch = replace(batch, weights=torch.zeros(1))
+            yield batch.to(self.fabric.device)
 
     def _plan(
         self,
@@ -89,7 +100,7 @@ class Setup:
     ) -> list[Array]:
         world, most = self.fabric.world_size, self.recipe.batch_instances
         return self.data.plan(
-            size=max(1, self.recipe.batch_size // world),
+            size=self.recipe.batch_size,
             instances=None if most is None else max(1, most // world),
             shuffle=shuffle,
             sample=sample,
