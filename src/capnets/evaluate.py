@@ -15,6 +15,7 @@ from capnets import metrics
 from capnets.errors import InputError
 from capnets.models.base import SetModel
 from capnets.models.parts import in_parts
+from capnets.nn.backend import threads_for
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batch, Batches, instances_per_batch
 from capnets.sets.ragged import scatter_padded
@@ -26,8 +27,9 @@ __all__ = ["added_values", "evaluate", "order_sensitivity", "predict"]
 def predict(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
     """Return one prediction per set, or a row per set for a network with several outputs."""
     out = np.empty((len(sets), model.outputs), dtype=np.float32)
-    for batch in _read(model, sets, batch_size):
-        out[batch.set_index] = _array(in_parts(model, batch.x)(batch.x, batch.mask))
+    with threads_for(model):
+        for batch in _read(model, sets, batch_size):
+            out[batch.set_index] = _array(in_parts(model, batch.x)(batch.x, batch.mask))
     return out[:, 0] if model.outputs == 1 else out
 
 
@@ -35,9 +37,10 @@ def predict(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
 def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
     """Return the added value of every instance, in the order of `sets.index`."""
     out = np.empty((len(sets.index), model.outputs), dtype=np.float32)
-    for batch in _read(model, sets, batch_size):
-        values = in_parts(model, batch.x).added_values(batch.x, batch.mask)
-        scatter_padded(out, _array(values), sets.offsets, batch.set_index)
+    with threads_for(model):
+        for batch in _read(model, sets, batch_size):
+            values = in_parts(model, batch.x).added_values(batch.x, batch.mask)
+            scatter_padded(out, _array(values), sets.offsets, batch.set_index)
     return out[:, 0] if model.outputs == 1 else out
 
 

@@ -2,11 +2,13 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from capnets.errors import InputError
+from capnets.evaluate import added_values, predict
 from capnets.models import build
 from capnets.nn import backend
 from capnets.nn.backend import encode_scan_decode, explain, use
@@ -316,6 +318,26 @@ class TestSecondDerivatives:
         torch.testing.assert_close(twice("auto"), twice("reference"), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("kind", "hidden", "sets", "chosen"),
+    [
+        ("c-gru", 512, 1, "kernels"),
+        ("c-gru", 512, 100, "kernels"),
+        ("c-lstm", 32, 100, "kernels"),
+        ("c-lstm", 64, 1, "kernels"),
+        ("c-lstm", 64, 2, "native"),
+        ("c-lstm", 512, 1, "native"),
+    ],
+)
+def test_the_faster_backend_is_chosen(kind, hidden, sets, chosen):
+    """As measured by benchmarks/grid.py: torch computes wide LSTMs by one call of oneDNN."""
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("torch was built without oneDNN")
+    model = build(kind, in_features=3, hidden=hidden, seed=0)
+    *_, of_cell = explain(model, torch.zeros(sets, 4, 3)).splitlines()
+    assert f": {chosen} (" in of_cell
+
+
 class TestThreads:
     """Small networks get one thread for a block; afterwards torch has its threads again."""
 
@@ -325,6 +347,18 @@ class TestThreads:
         model = build("c-gru", in_features=features, seed=0)
         with backend.threads_for(model):
             assert torch.get_num_threads() == inside
+        assert torch.get_num_threads() == 2
+
+    @pytest.mark.parametrize("work", [predict, added_values])
+    def test_prediction(self, work, monkeypatch):
+        """With two threads it took six times the processor time."""
+        torch.set_num_threads(2)
+        model, seen = build("c-gru", in_features=5, seed=0), []
+        monkeypatch.setattr(
+            model.inputs, "forward", lambda x: seen.append(torch.get_num_threads()) or x
+        )
+        work(model, Sets.from_arrays([np.ones((3, 5))]))
+        assert seen == [1]
         assert torch.get_num_threads() == 2
 
     def test_training_gives_the_same_bits(self):

@@ -20,7 +20,7 @@ from capnets.models.base import (
     prefix_by_prefix,
 )
 from capnets.models.entry import Entry, decoder, encoder
-from capnets.nn.encoders import features_read, final_layer
+from capnets.nn.encoders import features_read, final_layer, rows
 
 if TYPE_CHECKING:
     from capnets.models.spec import ModelSpec
@@ -66,11 +66,11 @@ class PooledModel(PrefixModel):
         """Pool the first, the first two, … instances."""
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        prediction: Prediction = self.decoder(self.pool(self.encoder(x), mask))
+        prediction: Prediction = self.decoder(self.pool(rows(self.encoder, x), mask))
         return prediction
 
     def predict_prefixes(self, x: Instances) -> AddedValues:
-        predictions: AddedValues = self.decoder(self.pool_prefixes(self.encoder(x)))
+        predictions: AddedValues = rows(self.decoder, self.pool_prefixes(rows(self.encoder, x)))
         return predictions
 
 

@@ -207,7 +207,10 @@ def _chain(modules: Modules, x: Tensor) -> tuple[Kernel, ...] | str:
     for module in modules:
         if hooked or _has_hooks(module):
             return "hooks must see what passes between modules"
-        kernel = _layers(module) if isinstance(module, nn.Sequential) else _cell(module, len(x))
+        if isinstance(module, nn.Sequential):
+            kernel = _layers(module)
+        else:
+            kernel = _cell(module, len(x), alone=len(modules) == 1)
         if isinstance(kernel, str):
             return kernel
         after = kernel.width(width)
@@ -241,7 +244,7 @@ def _layers(network: nn.Sequential) -> Kernel | str:
     return Layers(*parameters)
 
 
-def _cell(cell: Any, sets: int) -> Kernel | str:
+def _cell(cell: Any, sets: int, *, alone: bool) -> Kernel | str:
     """Return the kernel of a cell."""
     kernel: CellKernel | None = cell.kernel() if hasattr(cell, "kernel") else None
     if kernel is None:
@@ -255,6 +258,8 @@ def _cell(cell: Any, sets: int) -> Kernel | str:
         and _wanted.get() != "kernels"
     ):
         return "torch shares products this large among its threads"
+    if kernel.prefers_torch(sets, alone=alone) and _wanted.get() != "kernels":
+        return f"torch's module is faster for {kernel.parameters[1].shape[1]} dimensions"
     if kernel.width(cell.in_features) not in (None, cell.out_features):
         return f"the weights of {type(cell).__name__} were replaced by others"
     return kernel

@@ -22,6 +22,7 @@ __all__ = [
     "features_read",
     "final_layer",
     "mlp",
+    "rows",
     "width_for",
 ]
 
@@ -54,6 +55,18 @@ def each(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
     # Flattened once here; otherwise every linear layer would flatten steps x sets again.
     rows: Tensor = network(steps.flatten(0, 1))
     return rows.reshape(*steps.shape[:2], *rows.shape[1:]).transpose(0, 1)
+
+
+def rows(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
+    """Apply a network to every instance, in the memory order of `x`.
+
+    Linear layers would flatten sets x instances one by one, and again in the backward pass.
+    """
+    if features_read(network) is None:
+        y: Tensor = network(x)
+        return y
+    found: Tensor = network(x.flatten(0, 1))
+    return found.view(*x.shape[:2], *found.shape[1:])
 
 
 def width_for(in_features: int) -> int | None:

@@ -60,6 +60,13 @@ class CellKernel(Kernel):
     dafter: Array
     dbefore: Array
 
+    def prefers_torch(self, sets: int, *, alone: bool) -> bool:
+        """Return whether torch's own module is faster on one thread for this many sets.
+
+        `alone` says that encoder and decoder are not part of the compiled function.
+        """
+        return False
+
 
 def empty(*shape: int) -> Array:
     """Return row-major memory for a kernel to fill.

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from typing import no_type_check
 
 import numpy as np
+from torch import backends
 
 from capnets.nn.kernels import kernel
 from capnets.nn.kernels.arithmetic import jit, one, sigmoid, tanh
@@ -18,6 +19,9 @@ from capnets.nn.kernels.kernel import BLOCK, Array, CellKernel, to_array
 from capnets.nn.kernels.products import linear, linear_backward, multiply, sum_rows
 
 __all__ = ["GRU", "LSTM", "RNN"]
+
+#: Hidden dimensions from which torch computes an LSTM faster, except for a single set.
+WIDE = 64
 
 
 class _Recurrence(CellKernel):
@@ -98,6 +102,12 @@ class LSTM(_Recurrence):
     """Gates k, f and o; memory c = f c + k g; state o tanh(c)."""
 
     gates, biases = 4, 2
+
+    def prefers_torch(self, sets: int, *, alone: bool) -> bool:
+        # oneDNN computes the steps of an LSTM in one call, and has no such call for a GRU.
+        hidden, wide = self.parameters[1].shape[1], WIDE // 2 if alone else WIDE
+        fused = backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        return fused and hidden >= wide and sets * hidden >= 2 * WIDE
 
     def run(self, x: Array, weights: list[Array], *states: Array) -> tuple[Array, ...]:
         weight_ih, weight_hh, bias_ih, bias_hh = weights
