@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from speed_peers import FEATURES, HIDDEN, PEERS
+from speed_peers import PEERS, parts
 from torch import Tensor, nn
 from turns import Work, in_turn, record, this_run
 
@@ -37,6 +37,7 @@ from capnets.training.fit import fit, make_fabric
 from capnets.training.recipe import recipe
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
+FEATURES, HIDDEN = 64, 32
 SIZE, LARGE, SOME = 10, 10_000, 128
 BATCHES = (100, 250, 1000)
 FEW = (1, 8, 64)
@@ -81,8 +82,10 @@ def every_network() -> tuple[dict[str, nn.Module], list[Line]]:
     networks["c-deepset, nothing compiled"] = Native(networks["c-deepset"])
     missing = []
     for name, make in PEERS.items():
+        if name.startswith("torch "):  # grid.py measures these
+            continue
         try:
-            networks[name] = make()
+            networks[name] = make(parts(FEATURES, HIDDEN))
         except ModuleNotFoundError as error:
             print(f"{name} is left out: {error.name} is not installed")
             missing.append({"part": "missing", "network": name, "package": error.name})

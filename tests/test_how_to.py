@@ -13,7 +13,10 @@ from pages import DOCS, run_code
 ROOT = DOCS.parent
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 # Code of these pages needs files or entry points; tests of their own prepare them.
-ELSEWHERE = {"add-a-network.md", "add-a-task.md", "estimators.md", "explanations.md", "export.md"}
+ELSEWHERE = {
+    "add-a-network.md", "add-a-task.md", "estimators.md", "explanations.md", "export.md",
+    "many-machines.md",
+}  # fmt: skip
 HOW_TO = [
     path
     for path in sorted(DOCS.glob("how-to/*.md"))
