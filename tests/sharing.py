@@ -56,7 +56,7 @@ def _estimate(fabric, *, path: str, seed: int) -> None:
     recipe = {"batch_size": 16, "reshuffle": True, "replay": 2}
     seed = np.random.RandomState(seed + fabric.global_rank)
     model = SetClassifier(
-        "c-gru", hidden=8, members=1, dropout=0.0, epochs=2, recipe=recipe, calibrate=False,
+        "c-gru", hidden=8, members=1, epochs=2, recipe=recipe, calibrate=False,
         early_stopping=False, random_state=seed,
     )  # fmt: skip
     model.fit([sets[k] for k in range(len(sets))], labels, weights, fabric=fabric)

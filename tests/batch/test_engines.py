@@ -151,7 +151,7 @@ class TestEngines:
     def test_a_killed_worker_loses_nothing(self, table, run, parts, tmp_path, engine):
         needs(engine)
         out = tmp_path / "out"
-        words = ["predict", run, parts, "--engine", engine, "--workers", 2, "--partitions", 40]
+        words = ["predict", run, parts, "--engine", engine, "--workers", 2, "--partitions", 12]
         command = [sys.executable, "-m", "capnets", *map(str, words), "-o", str(out)]
         with (tmp_path / "log").open("w") as log:
             driver = subprocess.Popen(command, stdout=log, stderr=log)
