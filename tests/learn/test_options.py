@@ -74,6 +74,6 @@ class TestLargeSets:
 
     def test_instances_per_step(self):
         assert self.plan(3, 5).recipe.batch_instances is None
-        assert self.plan(1024, 20_000).recipe.batch_instances == 2**16
+        assert self.plan(1024, 20_000).recipe.batch_instances == 2**15
         sampled = {"sample_instances": 1000}
         assert self.plan(1024, 20_000, recipe=sampled).recipe.batch_instances is None

@@ -42,11 +42,11 @@ def read(
     `Sets.from_arrays`; a schema learns offsets instead.
     """
     X = known_table(X)
+    if isinstance(X, FeatureFolder):
+        known = Columns(set=columns) if isinstance(columns, str) else columns
+        return read_folder(X, known, labels=labels and X.table is not None, classify=classify)
     if isinstance(X, Sets):
         data = SetData(X)
-    elif isinstance(X, FeatureFolder):
-        known = Columns(set=columns) if isinstance(columns, str) else columns
-        data = read_folder(X, known, labels=labels and X.table is not None, classify=classify)
     elif isinstance(X, str | Path) and Path(X).suffix == ".npz":
         data = read_npz(X, labels=labels, learning=learning)
     elif is_table(X):

@@ -37,7 +37,7 @@ __all__ = ["DEFAULT_MODEL", "EXACT", "EXACT_MODEL", "Plan", "make_plan"]
 EXACT_MODEL, DEFAULT_MODEL = "c-deepset", "c-gru"
 
 #: Numbers (instances times features) above which the instances of a step are limited.
-LARGE_STEP = 2**26
+LARGE_STEP = 2**25
 
 #: Names of teachers that `capnets.learn.teacher` fits to the training sets.
 TEACHERS = ("pooled",)
