@@ -228,7 +228,8 @@ def tables() -> dict[str, str]:
     """Return one table per part: means over seeds, their number in parentheses."""
     from beyond import markdown
 
-    lines = [line for line in recorded(RECORDS) if line["sets"] == SETS]
+    newest = {tuple(line[k] for k in KEY): line for line in recorded(RECORDS)}
+    lines = [line for line in newest.values() if line["sets"] == SETS]
     found = {}
     for part, (tasks, ways, measures) in PARTS.items():
         columns = list(product(tasks, measures))
