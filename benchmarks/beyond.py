@@ -1,4 +1,4 @@
-"""Fill tables and figures of the findings and of README.md from records.
+"""Fill tables and figures of the findings from records.
 
     python benchmarks/beyond.py [--check]
 
@@ -79,7 +79,6 @@ def main() -> None:
     }
     fill(PAGE, tables, check=check)
     fill(ORDERS, {"spreads": spreads(records)}, check=check)
-    fill(ROOT / "README.md", {"results": headline(records)}, check=check)
     if not check:
         draw_sizes(records)
         draw_learning(records)
@@ -232,23 +231,6 @@ def varying_sizes(records: Records) -> str:
     best = [min(row[t] for row in VARYING_MEAN.values()) for t in tasks]
     rows.append(["the paper's best", *(f"{b:g}" for b in best)])
     return markdown([f"sets of 6 to 14, test MSE, {recipe}", *tasks], rows)
-
-
-def headline(records: Records) -> str:
-    """Format the table of the README: the paper's best, its best network here, and ours."""
-    columns = [*((t, 10) for t in TASKS), ("WTri", 40)]
-    best = [min(row[t] for row in MAIN_MEAN.values()) for t in TASKS]
-    best.append(min(row[40] for row in LARGER_SETS.values()))
-    rows = [["the paper's best", *(f"{b:g}" for b in best)]]
-    recipe, small = of_recipe(records, "US")
-    other, large = of_recipe(records, "WTri", 40)
-    for model in ("gru", "c-gru", "c-deepset"):
-        some = [found(small if n == 10 else large, model, task, n) for task, n in columns]
-        rows.append([MODELS[model].label, *(number(s, "shared", "mse") for s in some)])
-    names = [t if size == 10 else f"{t}, {size} instances" for t, size in columns]
-    if other != recipe:
-        names[-1] += f" ({other})"
-    return markdown([f"test MSE, {recipe}", *names], rows)
 
 
 def averaging(lines: Records) -> str:

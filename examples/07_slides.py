@@ -1,0 +1,104 @@
+"""
+Slides
+======
+
+A slide is a set of patches with one diagnosis. Which patches speak for it, and where are they?
+"""
+
+# %%
+# One file per slide
+# ------------------
+#
+# A feature extractor writes one file per slide: a vector for every patch, and where the patch lies.
+# The slides here are made up. Half of them have a tumour, a round region whose patches differ in
+# two of eight features. Only the diagnosis of the slide is known in training.
+
+import tempfile
+from pathlib import Path
+
+import h5py
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import capnets
+from capnets.ingest import FeatureFolder, read_folder
+
+GRID, SIDE = 10, 256
+rng = np.random.default_rng(0)
+folder = Path(tempfile.mkdtemp())
+(folder / "features").mkdir()
+places = np.stack(np.meshgrid(np.arange(GRID), np.arange(GRID)), -1).reshape(-1, 2)
+rows, tumours = [], {}
+for number in range(130):
+    tissue = places[rng.random(len(places)) < rng.uniform(0.5, 0.9)]
+    features = rng.normal(size=(len(tissue), 8))
+    ill = number % 2
+    inside = np.linalg.norm(tissue - rng.uniform(2, 8, 2), axis=1) < 2.2 * ill
+    features[inside, :2] += 2
+    name = f"slide-{number:03d}"
+    with h5py.File(folder / "features" / f"{name}.h5", "w") as file:
+        file["features"] = features.astype(np.float16)
+        file["coords"] = tissue * SIDE
+        file["coords"].attrs["patch_size_level0"] = SIDE
+    rows.append({"slide": name, "diagnosis": "tumour" if ill else "benign"})
+    tumours[name] = inside
+table = pd.DataFrame(rows)
+table.head(3)
+
+# %%
+# Train
+# -----
+#
+# ``FeatureFolder`` joins the files with the table of diagnoses. The vectors are converted once and
+# then read from the disk as they are needed, so slides need not fit into memory.
+
+columns = capnets.Columns(set="slide", target="diagnosis")
+train = FeatureFolder(folder / "features", table[:100], pool=folder / "train", partial=True)
+test = FeatureFolder(folder / "features", table[100:], pool=folder / "test", partial=True)
+model = capnets.SetClassifier(
+    "c-deepset", columns=columns, aggregation="sum", members=1, random_state=0
+).fit(train)
+print("accuracy on new slides:", round(model.score(test), 3))
+
+# %%
+# A map of the added values
+# -------------------------
+#
+# Values are logits, averaged over orders: patches above 0 speak for a tumour. The black outline is
+# the region that the network was never told about.
+
+sets = read_folder(test, columns, classify=True).sets
+explained = model.explain(test, orders=4)
+slide = next(k for k, name in enumerate(sets.ids) if tumours[name].any())
+own = explained.span(slide)
+x, y = sets.coords[sets.index[own]].T
+values, known = explained.values[own], tumours[sets.ids[slide]]
+most = np.abs(values).max()
+
+figure, axes = plt.subplots(figsize=(5, 4.2))
+shown = axes.scatter(x, y, c=values, s=110, marker="s", cmap="coolwarm", vmin=-most, vmax=most)
+axes.scatter(x[known], y[known], s=110, marker="s", facecolors="none", edgecolors="black")
+axes.set_aspect("equal")
+axes.invert_yaxis()
+axes.set_title(f"{sets.ids[slide]}: {model.predict(test)[slide]}")
+figure.colorbar(shown, label="added value (logit)")
+plt.show()
+
+# %%
+# Are the values right?
+# ---------------------
+#
+# A patch of the tumour should have a higher value than any other patch of its slide.
+
+ranked = []
+for k, name in enumerate(sets.ids):
+    values, inside = explained.values[explained.span(k)], tumours[name]
+    if inside.any():
+        ranked.append((values[inside][:, None] > values[~inside]).mean())
+print("share of pairs ranked right:", np.mean(ranked).round(3))
+
+# %%
+# The command line does the same::
+#
+#     capnets train slides.csv --features features --set-column slide --target diagnosis
