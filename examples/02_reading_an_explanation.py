@@ -50,7 +50,8 @@ for digit, value, exact in zip(
 # the end of a bar is the standard deviation over orders: long where it matters what came before.
 
 averaged = explain(model, one, orders=Orders.random(32))
-averaged.plot(0)
+_, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+averaged.plot(0, ax=axes)
 plt.show()
 
 # %%

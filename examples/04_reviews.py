@@ -67,7 +67,8 @@ new = pd.DataFrame(
     {"review": ["The colour is lovely. I bought it for my sister. It shrank in the first wash."]}
 )
 explained = model.explain(new, orders=32)
-explained.plot(0)
+_, axes = plt.subplots(figsize=(7, 2), layout="constrained")
+explained.plot(0, ax=axes)
 plt.show()
 print("baseline", model.baseline_.round(2), "prediction", model.predict(new).round(2))
 

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 import capnets
+from capnets.explain import value_maps
 from capnets.ingest import FeatureFolder, read_folder
 
 GRID, SIDE = 10, 256
@@ -65,40 +66,36 @@ print("accuracy on new slides:", round(model.score(test), 3))
 # A map of the added values
 # -------------------------
 #
-# Values are logits, averaged over orders: patches above 0 speak for a tumour. The black outline is
-# the region that the network was never told about.
+# Values are logits, averaged over orders. Blue patches speak for a tumour, orange ones against it.
+# The numbers are sums over regions; all of them together are the prediction minus the baseline. The
+# black outlines are the tumour, which the network was never told about.
 
-sets = read_folder(test, columns, classify=True).sets
+data = read_folder(test, columns, classify=True)
 explained = model.explain(test, orders=4)
-slide = next(k for k, name in enumerate(sets.ids) if tumours[name].any())
-own = explained.span(slide)
-x, y = sets.coords[sets.index[own]].T
-values, known = explained.values[own], tumours[sets.ids[slide]]
-most = np.abs(values).max()
+maps = {one.name: one for one in value_maps(explained, data.sets, data.parts)}
+shown = next(one for name, one in maps.items() if tumours[name].any())
 
-figure, axes = plt.subplots(figsize=(5, 4.2))
-shown = axes.scatter(x, y, c=values, s=110, marker="s", cmap="coolwarm", vmin=-most, vmax=most)
-axes.scatter(x[known], y[known], s=110, marker="s", facecolors="none", edgecolors="black")
-axes.set_aspect("equal")
-axes.invert_yaxis()
-axes.set_title(f"{sets.ids[slide]}: {model.predict(test)[slide]}")
-figure.colorbar(shown, label="added value (logit)")
+_, axes = plt.subplots(figsize=(6.5, 5.5), layout="compressed")
+shown.plot(ax=axes)
+for corner in shown.coords[tumours[shown.name]]:
+    axes.add_patch(plt.Rectangle(corner, SIDE, SIDE, fill=False))
 plt.show()
 
 # %%
 # Are the values right?
 # ---------------------
 #
-# A patch of the tumour should have a higher value than any other patch of its slide.
+# A patch of the tumour should have a higher value than the other patches of its slide.
 
 ranked = []
-for k, name in enumerate(sets.ids):
-    values, inside = explained.values[explained.span(k)], tumours[name]
+for name, one in maps.items():
+    inside = tumours[name]
     if inside.any():
-        ranked.append((values[inside][:, None] > values[~inside]).mean())
+        ranked.append((one.values[inside][:, None] > one.values[~inside]).mean())
 print("share of pairs ranked right:", np.mean(ranked).round(3))
 
 # %%
-# The command line does the same::
+# The command line does the same. The maps are pictures, and GeoJSON for QuPath::
 #
-#     capnets train slides.csv --features features --set-column slide --target diagnosis
+#     capnets train slides.csv --features features --set-column slide --target diagnosis -o run
+#     capnets explain run slides.csv --features features --map maps

@@ -21,6 +21,7 @@ from capnets.ingest.set_data import Part
 from capnets.sets import Array, Sets
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["ValueMap", "value_maps"]
@@ -86,11 +87,11 @@ class ValueMap:
         count = min(count, len(order))
         return order[::-1][:count], order[:count]
 
-    def plot(self, *, regions: int = 3) -> Figure:
+    def plot(self, *, regions: int = 3, ax: Axes | None = None) -> Figure:
         """Draw the tiles coloured by value, with the sums of regions x regions rectangles."""
         from capnets.explain.render.map_figure import plot_map
 
-        return plot_map(self, regions=regions)
+        return plot_map(self, regions=regions, ax=ax)
 
     def to_geojson(self, *, pixel: float | None = None) -> dict[str, Any]:
         """Return the tiles as a feature collection that QuPath reads.

@@ -10,6 +10,7 @@ from capnets.explain.render.figures import INK, LOWERS, RAISES, new_figure, plai
 from capnets.explain.render.rows import number
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from capnets.explain.maps import ValueMap
@@ -20,13 +21,14 @@ __all__ = ["plot_map"]
 COVERED = 0.99
 
 
-def plot_map(found: ValueMap, *, regions: int) -> Figure:
+def plot_map(found: ValueMap, *, regions: int, ax: Axes | None = None) -> Figure:
     """Draw the tiles of a map, and the sums of regions x regions rectangles."""
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import LinearSegmentedColormap
 
     width, height = (found.coords.max(0) + found.side - found.coords.min(0)).tolist()
-    figure, axes = new_figure(7.0, 1.2 + 5.6 * min(2.0, height / width), layout="compressed")
+    tall = 1.2 + 5.6 * min(2.0, height / width)
+    figure, axes = new_figure(7.0, tall, layout="compressed", ax=ax)
     corners = found.side * np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
     largest = float(np.quantile(np.abs(found.values), COVERED)) or 1.0
     tiles = PolyCollection(
