@@ -103,7 +103,9 @@ def test_categories_of_a_table_are_found(tmp_path):
     price = frame["kind"].map({"cup": 1.0, "$plate$": 5.0, "<b>": 9.0})
     frame["worth"] = price.groupby(frame["basket"]).transform("sum")
     columns = Columns(set="basket", target="worth", categories=("kind",))
-    estimator = SetRegressor(columns=columns, members=1, orders=1, epochs=60, random_state=0)
+    estimator = SetRegressor(
+        "c-deepset", columns=columns, members=1, orders=1, epochs=60, random_state=0
+    )
     found = explain_global(estimator.fit(frame), frame)
     table = found.by_category()
     assert list(table.index) == ["<b>", "$plate$", "cup"]
