@@ -31,7 +31,8 @@ DATA = {
 }
 METHODS = {
     "auto": "capnets", "gru": "GRU", "set-transformer": "Set Transformer",
-    "attention": "attention", "abmil": "ABMIL", "forest": "random forest", "boosting": "boosted trees",
+    "attention": "attention", "abmil": "ABMIL", "forest": "random forest",
+    "boosting": "boosted trees",
 }  # fmt: skip
 
 
