@@ -134,6 +134,8 @@ class TestClasses:
         one, two = records(found)
         assert (one["class"], two["class"]) == ("low", "low")
         assert one["probability"] == pytest.approx(chances[0], abs=1e-5)
+        assert estimator.plan_.temperature != 1
+        assert f"divided by {estimator.plan_.temperature:.3g}" in found.to_html()
 
     def test_of_two_the_second_unless_said(self, labelled):
         estimator, run, file, _ = labelled

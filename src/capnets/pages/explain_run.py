@@ -82,8 +82,16 @@ def explain_run(
         found,
         ids=_names(chosen, sets),
         instances=_with_drawings(shown, found, chosen, str(file), estimator.schema_),
-        source=f"Network {run.config.model.name}, {Path(file).name}",
+        source=f"Network {run.config.model.name}, {Path(file).name}{_calibration(run)}",
     )
+
+
+def _calibration(run: Run) -> str:
+    """Say how probabilities were calibrated; empty if they were not."""
+    temperature = float(run.config.data.get("temperature", 1))
+    if temperature == 1:
+        return ""
+    return f". Calibrated on inner folds: logits are divided by {temperature:.3g}"
 
 
 def map_run(
