@@ -174,7 +174,9 @@ def kill_worker(driver: int) -> bool:
             forked = "pyspark.daemon" in words and "pyspark.daemon" in " ".join(
                 process.parent().cmdline()
             )
-            if forked or words.startswith("ray::") or "spawn_main" in words:
+            # A node of Ray ends with its agents; workers are replaced.
+            works = words.startswith("ray::") and "Agent" not in words
+            if forked or works or "spawn_main" in words:
                 process.kill()
                 return True
     return False

@@ -156,12 +156,8 @@ def _dask(work: Work) -> None:
 
 
 def _ray(work: Work) -> None:
-    import os
-
     import ray
 
-    if work.cluster is None:  # a busy machine may answer late, but cannot be lost
-        os.environ.setdefault("RAY_health_check_failure_threshold", "100")
     ray.init(
         address=work.cluster,
         num_cpus=None if work.cluster else work.workers,
