@@ -57,6 +57,7 @@ html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "show_toc_level": 2,
+    "header_links_before_dropdown": 3,  # more would wrap at 1280 pixels
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],

@@ -32,7 +32,7 @@ folder = Path(tempfile.mkdtemp())
 places = np.stack(np.meshgrid(np.arange(GRID), np.arange(GRID)), -1).reshape(-1, 2)
 rows, tumours = [], {}
 for number in range(130):
-    tissue = places[rng.random(len(places)) < rng.uniform(0.5, 0.9)]
+    tissue = places[np.sort(rng.choice(len(places), 50 + 7 * number % 41, replace=False))]
     features = rng.normal(size=(len(tissue), 8))
     ill = number % 2
     inside = np.linalg.norm(tissue - rng.uniform(2, 8, 2), axis=1) < 2.2 * ill
