@@ -54,8 +54,8 @@ def test_full_scale_runs_are_counted():
     main, larger, fewer, varying = 10 * 6 * 3, 10 * 3 * 3, 10 * 9 * 3, 6 * 4 * 3
     without_abs, prior, examples, grid = 3 * 4 * 3, 3, 3 * 4, 486
     printed = main + larger + fewer + varying + without_abs + prior + examples + grid
-    # Two sources, of which one is in the main table; signed values; the baseline has no seeds.
-    documents = (2 * 10 - 10 + 2 * 3) * 3 + 2
+    # Two sources, of which one is in the main table; signed, mean; the baseline: no seeds.
+    documents = (2 * 10 - 10 + 2 * 2 * 3) * 3 + 2
     ours = len(BEYOND) * (7 + 2 + 3 + 4) * 3  # main, documents, signed values, larger, varying
     shapes = 10 + len(BEYOND)
     ours += len(SYSTEMS) * 5
