@@ -15,7 +15,7 @@ PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 # Code of these pages needs files or entry points; tests of their own prepare them.
 ELSEWHERE = {
     "add-a-network.md", "add-a-task.md", "estimators.md", "explanations.md", "export.md",
-    "many-machines.md",
+    "large-data.md", "many-machines.md", "slides.md",
 }  # fmt: skip
 HOW_TO = [
     path

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 import capnets
 from capnets.cli import app
@@ -44,9 +45,8 @@ class TestHelp:
             assert getattr(option, "help", ""), f"{name} {option.name}"
 
     @pytest.mark.parametrize("name", [("train",), ("task", "train")], ids=" ".join)
-    def test_help_of_training_fits_on_two_screens(self, say, name, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "100")
-        text = say(*name, "--help").text
+    def test_help_of_training_fits_on_two_screens(self, name):
+        text = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "100"}).output
         assert len(text.splitlines()) <= 90
         for panel in ("Network", "Training", "Priors", "Run"):
             assert f"─ {panel} ─" in text

@@ -50,7 +50,7 @@ class TestErrors:
             (["predict", "run", "file.csv", "-o", "p.csv", "--threads", 0], "for '--threads'"),
             (["task", "train", "US:digits", "--sets", 10**12], "GB of memory are needed"),
             (["task", "train", "US:digits", "--threads", 0], "Invalid value for '--threads'"),
-            (["task", "train", "US:digits", "--hidden", 0], "Invalid value for '--hidden'"),
+            (["task", "train", "US:digits", "--hidden", 0], "hidden must be from 1"),
             (
                 ["task", "train", "sentiment:ted"],
                 "unknown source of documents 'ted'. Choices: womens",

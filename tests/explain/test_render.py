@@ -10,7 +10,7 @@ from capnets.errors import InputError
 from capnets.explain import Explanation, Orders, interactions, shapley_values
 from capnets.explain.evaluation import removal_curve
 from capnets.explain.render.figures import class_matrix, curves
-from capnets.explain.render.instances import Features, Images, Texts, grey_png, instances_of
+from capnets.explain.render.instances import Features, Images, Texts, instances_of, png
 from capnets.explain.render.rows import number, rows_of
 from capnets.explain.render.terminal import terminal_table
 from capnets.sets import Sets
@@ -111,7 +111,17 @@ def test_pictures_are_the_pictures():
 
     look = Images(np.array([[[0, 8], [16, 4]]]), 16.0)
     png = imread(io.BytesIO(b64decode(look.uri(0).partition(",")[2])))
-    assert png[..., 0] == pytest.approx(np.array([[0, 0.5], [1, 0.25]]), abs=0.01)
+    assert png == pytest.approx(np.array([[0, 0.5], [1, 0.25]]), abs=0.01)
+
+
+def test_pictures_may_have_colours():
+    from base64 import b64decode
+
+    from matplotlib.image import imread
+
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 3, 5, 3))
+    found = imread(io.BytesIO(b64decode(Images(pixels).uri(0).partition(",")[2])))
+    np.testing.assert_array_equal((255 * found).round(), pixels[0])
 
 
 def test_most_correlated_features():
@@ -222,5 +232,5 @@ def test_images_are_png_files_without_a_drawing_library():
     from matplotlib.image import imread
 
     pixels = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
-    read = imread(io.BytesIO(grey_png(pixels)))
+    read = imread(io.BytesIO(png(pixels)))
     np.testing.assert_array_equal(np.round(read * 255), pixels)

@@ -84,7 +84,7 @@ class TestTrain:
         few = replace(SPEC, valid_sets=1, test_sets=1)
         run = train_task(tmp_path / "run", few, **ASKED)
         assert run.finished
-        assert run.metrics["valid"]["r2"] == 0
+        assert "r2" not in run.metrics["valid"]
 
     def test_no_order_no_sensitivity(self, tmp_path):
         run = train_task(tmp_path / "run", SPEC, **ASKED | {"model": "deepset"})

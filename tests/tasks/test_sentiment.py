@@ -58,7 +58,7 @@ def test_vectors_are_computed_once_and_piece_by_piece(tmp_path, monkeypatch):
         embed_sentences("some", TEXTS, progress=stop)
     told = []
     model = sentences._model
-    monkeypatch.setattr(sentences, "_model", lambda: told.append("loaded") or model())
+    monkeypatch.setattr(sentences, "_model", lambda *name: told.append("loaded") or model(*name))
     pieces = embed_sentences("some", TEXTS, progress=lambda *args: told.append(args[1:]))
     assert told == [(3, 7), (6, 7), "loaded", (7, 7)]  # the first two were there
     np.testing.assert_allclose(pieces, whole, atol=1e-5)  # batches are padded differently

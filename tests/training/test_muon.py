@@ -186,6 +186,8 @@ def test_every_network_learns(name):
     """Forty steps on one batch lower its error."""
     torch.manual_seed(0)
     model = build(name, in_features=6, hidden=8, layers=1, seed=0)
+    if not model.smooth:
+        pytest.skip("trees are grown before the first step")
     optimizer = make_optimizer(model, recipe("muon", learning_rate=1e-2))
     x = torch.randn(64, 5, 6)
     y = x[:, :, :1].abs().sum(1)

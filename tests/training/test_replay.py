@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from capnets.evaluate import predict
-from capnets.sets.batch import Batches
 from capnets.training.fit import fit
 from capnets.training.replay import REPEATS, Replay
+from capnets.training.setup import Setup
 from small_networks import LONG, bits, network, trained
 
 
@@ -18,18 +18,21 @@ from small_networks import LONG, bits, network, trained
 def read(monkeypatch):
     """Count how often every set is read, epoch by epoch."""
     epochs = []
-    plain = Batches.epoch
+    plain = Setup.batches
 
-    def watched(self, **how):
-        counted = Counter() if "again" in how else None
-        if counted is not None:
-            epochs.append(counted)
-        for batch in plain(self, **how):
-            if counted is not None:
+    def watched(self, *about):
+        steps, batches = plain(self, *about)
+        counted = Counter()
+        epochs.append(counted)
+
+        def counting():
+            for batch in batches:
                 counted.update(batch.set_index.tolist())
-            yield batch
+                yield batch
 
-    monkeypatch.setattr(Batches, "epoch", watched)
+        return steps, counting()
+
+    monkeypatch.setattr(Setup, "batches", watched)
     return epochs
 
 

@@ -25,7 +25,7 @@ class TestTrialsAreLikeTheFinalRun:
             ({"order": "t"}, {"orders": 4}),
             ({}, {"orders": 3}),
             ({}, {"sort": "a"}),
-            ({}, {"activation": "abs", "priors": [UpperBound(bound=1.0)]}),
+            ({}, {"network": {"activation": "abs"}, "priors": [UpperBound(bound=1.0)]}),
             ({"group": "g"}, {"early_stopping": 0.3, "epochs": 9}),
         ],
     )

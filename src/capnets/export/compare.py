@@ -69,8 +69,8 @@ def _cases(model: SetModel, sets: Sets | None) -> Iterator[tuple[Tensor, Tensor]
         shape = [20 + 4 * number if isinstance(n, str) else n for n in feature_shape(model)]
         x = torch.randn(count, longest, *shape, generator=generator)
         for part in model.modules():
-            if isinstance(part, Standardize):  # draw instances like those of the training
-                x = x / part.scale + part.mean
+            if isinstance(part, Standardize) and part.mean.shape[-1:] == x.shape[-1:]:
+                x = x / part.scale + part.mean  # like instances of the training
                 break
         sizes = torch.randint(1, longest + 1, (count, 1), generator=generator)
         sizes[0] = longest

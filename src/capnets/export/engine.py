@@ -25,6 +25,10 @@ from capnets.sets.validation import other_sizes
 
 __all__ = ["ROWS", "Engine", "Source", "read_graphs", "streaming_engine"]
 
+STREAMED = (
+    "only capacity networks can be streamed: the others need the whole set at once. "
+    "Train one, such as c-gru"
+)
 #: Instances per call. Smaller batches have more overhead, larger ones overflow the CPU caches.
 #: Chosen from 1,000 to 32,000 by timing all networks on sets of 10, 100 and 10,000 instances.
 ROWS = 2048
@@ -257,9 +261,10 @@ def _trained_sizes(source: Source) -> tuple[int, int] | None:
     data: Any = None
     if isinstance(source, str | Path):
         card = Path(source) / "card.json"
-        source = source if card.is_file() else Run(source)
         if card.is_file():
             data = _card_data(card)
+        elif not (card.parent / "sets.onnx").is_file():
+            source = Run(source)
     if isinstance(source, Run):
         data = source.config.data
     elif hasattr(source, "config_"):
@@ -288,12 +293,15 @@ def _network(source: Any) -> SetModel:
 
 def streaming_engine(source: Source | Engine) -> Engine:
     """Return an engine whose network reads one instance at a time."""
+    # A network that cannot stream may have no graph either: say what matters here.
+    if isinstance(source, SetModel):
+        from capnets.export.networks import streams
+
+        if not streams(source):
+            raise InputError(STREAMED)
     engine = source if isinstance(source, Engine) else Engine(source)
     if not engine.streams:
-        raise InputError(
-            "only capacity networks can be streamed: the others need the whole set at once. "
-            "Train one, such as c-gru"
-        )
+        raise InputError(STREAMED)
     return engine
 
 

@@ -19,6 +19,9 @@ __all__ = ["GRID", "Trees"]
 
 #: Number of trees per output, their depth, and the shrinkage of each.
 COUNT, DEPTH, RATE = 150, 4, 0.05
+#: Largest logit of a leaf before shrinkage. Leaves whose rows weigh less than `LIGHT` average rows
+#: are shrunk to 0: their logits could be any number.
+LOGIT, LIGHT = 10.0, 0.01
 #: Features are multiples of this, in standard deviations.
 GRID = 2.0**-10
 
@@ -100,17 +103,21 @@ class Trees(nn.Module):
             self.thresholds[own] = torch.finfo(self.thresholds.dtype).max  # all go left
             if np.ptp(column) > 0:
                 model = _boosted(rows, column, classes=classes, weights=share, seed=seed + output)
+                limit = LOGIT if classes else np.inf
                 for number, (tree,) in enumerate(model.estimators_, own.start):
-                    self._copy(tree.tree_, number, output)
+                    self._copy(tree.tree_, number, output, limit)
 
-    def _copy(self, tree: Any, number: int, output: int) -> None:
+    def _copy(self, tree: Any, number: int, output: int, limit: float) -> None:
         """Copy a tree; branches that end early are continued to the left."""
+        average = tree.weighted_n_node_samples[0] / tree.n_node_samples[0]
         waiting = [(0, 0, 0)]
         while waiting:
             node, place, depth = waiting.pop()
             if tree.children_left[node] < 0:
                 low = (place + 1) * 2 ** (DEPTH - depth) - 2**DEPTH
-                self.leaves[number, low, output] = RATE * tree.value[node, 0, 0]
+                weight = tree.weighted_n_node_samples[node] / average
+                value = np.clip(tree.value[node, 0, 0], -limit, limit) * weight / (weight + LIGHT)
+                self.leaves[number, low, output] = RATE * float(value)
                 continue
             self.features[number, place] = int(tree.feature[node])
             self.thresholds[number, place] = float(tree.threshold[node])

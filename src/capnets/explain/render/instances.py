@@ -51,8 +51,8 @@ class Images:
 
     def uri(self, i: int) -> str:
         """Return image i as a data URI, so that a page needs no other file."""
-        grey = np.clip(self.pixels[i] / self.white, 0, 1)
-        picture = grey_png((255 * grey).astype(np.uint8))
+        bright = np.clip(self.pixels[i] / self.white, 0, 1)
+        picture = png((255 * bright).round().astype(np.uint8))
         return "data:image/png;base64," + base64.b64encode(picture).decode()
 
 
@@ -163,19 +163,21 @@ def _taken(names: tuple[str, ...] | None, rows: Array) -> Any:
     return None if names is None else tuple(names[int(i)] for i in rows)
 
 
-def grey_png(pixels: Array) -> bytes:
-    """Return a grey image (height x width, bytes) as a PNG file.
+def png(pixels: Array) -> bytes:
+    """Return an image (bytes; height x width, or height x width x 3) as a PNG file.
 
     The demonstration shows images, so this needs no drawing library.
     """
-    height, width = pixels.shape
+    height, width = pixels.shape[:2]
 
     def chunk(name: bytes, content: bytes) -> bytes:
         check = zlib.crc32(name + content).to_bytes(4, "big")
         return len(content).to_bytes(4, "big") + name + content + check
 
-    # Eight bits, grey; every line begins with its filter, none.
-    header = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, 0, 0, 0, 0])
-    lines = np.concatenate([np.zeros((height, 1), np.uint8), pixels], axis=1).tobytes()
+    # Eight bits, grey or colours; every line begins with its filter, none.
+    kind = 0 if pixels.ndim == 2 else 2
+    header = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, kind, 0, 0, 0])
+    rows = pixels.reshape(height, -1)
+    lines = np.concatenate([np.zeros((height, 1), np.uint8), rows], axis=1).tobytes()
     parts = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(lines)), chunk(b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
