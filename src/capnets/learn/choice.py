@@ -142,7 +142,9 @@ def _candidates(problem: Problem, options: Options) -> list[Candidate]:
     """Return the candidates that suit the problem and allow the requested settings."""
     found = CANDIDATES if options.activation in (None, "identity") else MONOTONE
     ordered = options.sort is not None or any(isinstance(p, Consistent) for p in options.priors)
-    boosts = problem.target.kind != "survival" and options.teacher is None
+    # Sets of little weight alone in a leaf would move its logit as far as heavy ones.
+    alike = problem.train.weights is None
+    boosts = problem.target.kind != "survival" and options.teacher is None and alike
     return [
         c
         for c in found

@@ -19,9 +19,8 @@ __all__ = ["GRID", "Trees"]
 
 #: Number of trees per output, their depth, and the shrinkage of each.
 COUNT, DEPTH, RATE = 150, 4, 0.05
-#: Largest logit of a leaf before shrinkage. Leaves whose rows weigh less than `LIGHT` average rows
-#: are shrunk to 0: their logits could be any number.
-LOGIT, LIGHT = 10.0, 0.01
+#: Largest logit of a leaf before shrinkage; few or light rows would give any number.
+LOGIT = 10.0
 #: Features are multiples of this, in standard deviations.
 GRID = 2.0**-10
 
@@ -109,14 +108,12 @@ class Trees(nn.Module):
 
     def _copy(self, tree: Any, number: int, output: int, limit: float) -> None:
         """Copy a tree; branches that end early are continued to the left."""
-        average = tree.weighted_n_node_samples[0] / tree.n_node_samples[0]
         waiting = [(0, 0, 0)]
         while waiting:
             node, place, depth = waiting.pop()
             if tree.children_left[node] < 0:
                 low = (place + 1) * 2 ** (DEPTH - depth) - 2**DEPTH
-                weight = tree.weighted_n_node_samples[node] / average
-                value = np.clip(tree.value[node, 0, 0], -limit, limit) * weight / (weight + LIGHT)
+                value = np.clip(tree.value[node, 0, 0], -limit, limit)
                 self.leaves[number, low, output] = RATE * float(value)
                 continue
             self.features[number, place] = int(tree.feature[node])
