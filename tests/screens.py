@@ -10,6 +10,15 @@ from capnets.explain import explain
 from capnets.sets import Sets
 
 
+def wait_until(page, condition: str, *, seconds: int = 60) -> None:
+    """Wait for a condition; the page's policy forbids Playwright's own polling, which is `eval`."""
+    for _ in range(50 * seconds):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"not within {seconds} s: {condition}")
+
+
 class Screen:
     """The page as a user operates it."""
 
@@ -25,10 +34,8 @@ class Screen:
     def settled(self, action) -> None:
         before = int(self.page.locator("body").get_attribute("data-turn"))
         action()
-        self.page.wait_for_function(f"Number(document.body.dataset.turn) > {before}")
-        self.page.wait_for_function(
-            "Number(document.body.dataset.turn) === globalThis.capnets.turn"
-        )
+        wait_until(self.page, f"Number(document.body.dataset.turn) > {before}")
+        wait_until(self.page, "Number(document.body.dataset.turn) === globalThis.capnets.turn")
 
     @property
     def rows(self) -> list[int]:

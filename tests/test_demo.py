@@ -9,6 +9,7 @@ from capnets import demo
 from capnets.cli import app
 from capnets.errors import InputError
 from capnets.pages.runtime import find_runtime
+from screens import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_the_second_of_two_equal_digits_adds_nothing_whichever_it_is(
     page.mouse.down()
     page.mouse.move(end["x"] + 10, end["y"] - 2, steps=10)
     page.mouse.up()
-    page.wait_for_function("Number(document.body.dataset.turn) === capnets.turn")
+    wait_until(page, "Number(document.body.dataset.turn) === capnets.turn")
     moved = page.evaluate("capnets.session.items.map((i) => i.key)")
     assert moved.index(keys[second]) < moved.index(keys[first])
     after = values()
