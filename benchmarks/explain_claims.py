@@ -163,9 +163,9 @@ CLAIMS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
         pairs,
     ),
     "Redundancy and synergy": (
-        "What an instance is worth within its set less what it is worth alone, where its class "
-        "repeats; means by class. US is redundant (negative), WTri synergistic (positive); a zero "
-        "is worth nothing in either.",
+        "Value of an instance within its set minus its value alone, where its class repeats; means "
+        "by class.\n"
+        "US is redundant (negative), WTri synergistic (positive); a zero adds nothing in either.",
         of_tasks(signs, "US", "WTri"),
     ),
     "Shapley values": (

@@ -86,7 +86,7 @@ def predict_dataset(
 
 @dataclass(frozen=True)
 class Work:
-    """What an engine is asked to do."""
+    """Settings of a prediction by an engine."""
 
     pieces: Pieces
     run: str

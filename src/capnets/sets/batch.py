@@ -172,7 +172,7 @@ class Batches:
 
     @property
     def ragged(self) -> bool:
-        """Whether sizes differ so much that most of a random batch would be padding."""
+        """Return whether most of a random batch would be padding."""
         return bool(self.sizes.max() > 2 * self.sizes.mean())
 
     def epoch(

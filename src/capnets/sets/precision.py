@@ -61,7 +61,7 @@ class Range:
 
     @property
     def rounding(self) -> bool:
-        """Whether the values are equal up to rounding."""
+        """Return whether the values are equal up to rounding."""
         return self.high - self.low <= ROUNDING * max(abs(self.low), abs(self.high))
 
     def middle(self) -> float:

@@ -66,7 +66,7 @@ class Setup:
 
     @cached_property
     def redirect(self) -> bool:
-        """Whether the network may draw from torch's global generator."""
+        """Return whether the network may draw from torch's global generator."""
         return any(map(draws_elsewhere, [self.model, *self.priors]))
 
     @cached_property
