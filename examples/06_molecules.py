@@ -43,8 +43,8 @@ molecules.head(3)
 # ------------------
 #
 # ``encoder="atoms"`` turns a SMILES into its heavy atoms: element, bonds, ring, charge,
-# neighbours. Fragments and conformers work in the same way. Nothing has a log P of 0, so there is
-# no baseline, and the values of the atoms are summed.
+# neighbours. Fragments and conformers work in the same way. A molecule without atoms would have a
+# log P of 0, so there is no baseline, and the values of the atoms are summed.
 
 columns = capnets.Columns(text="smiles", target="logp", encoder="atoms")
 model = capnets.SetRegressor(

@@ -18,9 +18,10 @@ from capnets.models.parts import in_parts
 from capnets.nn.backend import threads_for
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batch, Batches, instances_per_batch
+from capnets.sets.covariates import check_same
 from capnets.sets.ragged import scatter_padded
 
-__all__ = ["added_values", "evaluate", "order_sensitivity", "predict"]
+__all__ = ["added_values", "baselines", "evaluate", "order_sensitivity", "predict"]
 
 
 @torch.no_grad()
@@ -42,6 +43,16 @@ def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Arra
             values = in_parts(model, batch.x).added_values(batch.x, batch.mask)
             scatter_padded(out, _array(values), sets.offsets, batch.set_index)
     return out[:, 0] if model.outputs == 1 else out
+
+
+@torch.no_grad()
+def baselines(model: SetModel, sets: Sets) -> Array:
+    """Return the prediction for the empty set with the covariates of every set: sets x outputs."""
+    check_same(sets, model.covariates, None, who="this network")
+    if sets.covariates is None:
+        return np.tile(_array(model.baseline), (len(sets), 1))
+    known = torch.from_numpy(np.array(sets.covariates, dtype=np.float32)).to(model.unit)
+    return _array(model.eval().baselines(known[:, None]))
 
 
 def evaluate(model: SetModel, sets: Sets, *, expected: Any = None) -> dict[str, float]:
@@ -100,6 +111,7 @@ def order_sensitivity(
 def _read(model: SetModel, sets: Sets, size: int) -> Iterator[Batch]:
     if size < 1:
         raise InputError(f"batch_size must be at least 1, not {size}")
+    check_same(sets, model.covariates, None, who="this network")
     model.eval()
     most = instances_per_batch(sets)
     for batch in Batches(sets).epoch(size=size, instances=most, bucket=True):

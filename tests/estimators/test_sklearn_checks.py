@@ -15,7 +15,7 @@ from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 
 SETTINGS = {
-    "members": 1, "orders": 1, "epochs": 12, "hidden": 8, "network": {"layers": 1},
+    "members": 1, "orders": 1, "epochs": 8, "hidden": 8, "network": {"layers": 1},
     "random_state": 0,
     "recipe": {"learning_rate": 0.02, "batch_size": 8},
 }  # fmt: skip

@@ -12,7 +12,7 @@ from capnets.estimators import SetClassifier, SetRegressor
 from capnets.explain import Explanation, explain, interactions, select, shapley_values
 from capnets.ingest import Columns
 from capnets.models import build
-from capnets.models.base import SetModel
+from capnets.models.base import SingleModel
 from capnets.nn import masked
 from capnets.sets import Sets
 
@@ -116,7 +116,7 @@ def test_what_cannot_be_explained(baskets):
         explain(run, Sets.from_arrays(X), output=1)
 
 
-class Offset(SetModel):
+class Offset(SingleModel):
     """Every instance lowers a baseline of 10 by its only feature."""
 
     additive = True

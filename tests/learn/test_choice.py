@@ -11,6 +11,7 @@ from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.learn import Options, Target, choose, make_plan
 from capnets.learn import choice as choices
+from capnets.learn.plan import Plan
 from capnets.learn.train import divide_outputs
 from capnets.models import ModelSpec
 from capnets.sets import Sets
@@ -31,11 +32,12 @@ def problem(kind=SetRegressor, y=MEANS):
 
 @pytest.fixture
 def trainings(monkeypatch):
-    """Number of sets of every training of the comparison, instead of the trainings."""
+    """Sets and cost of every training of the comparison, instead of the trainings."""
     seen = []
 
     def note(problem, plan, parts, progress=None):
-        seen.extend(len(train) for train, _ in parts)
+        cost = next(c.cost for c in choices.CANDIDATES if c.model == plan.model.name)
+        seen.extend((len(train), cost) for train, _ in parts)
         off = OFF.get(plan.model.name, 4.0) + (plan.model.aggregation == "mean")
         return np.asarray(problem.train.y).reshape(-1, 1) + off
 
@@ -46,14 +48,15 @@ def trainings(monkeypatch):
 @pytest.mark.parametrize("members", [1, 2, 3, 5, None])
 def test_choosing_and_training_costs_at_most_five_networks(trainings, members):
     plan = choose(problem(), Options(members=members))
-    assert sum(trainings) / len(X) <= choices.BUDGET * plan.model.members + 1e-9
-    assert len(plan.choice["compared"]) == min(len(choices.CANDIDATES), 4 * plan.model.members)
+    spent = sum(sets * cost for sets, cost in trainings) / len(X)
+    assert spent <= choices.BUDGET * plan.model.members + 1e-9
+    assert len(plan.choice["compared"]) == (5 if members == 1 else len(choices.CANDIDATES))
 
 
 def test_many_sets_are_compared_on_one_held_out_part(trainings, monkeypatch):
     monkeypatch.setattr("capnets.learn.choice.SOME_SETS", 40)
     plan = choose(problem())
-    assert set(trainings) == {32}
+    assert {sets for sets, _ in trainings} == {32}
     assert plan.choice["reason"] == "lowest held-out loss"
 
 
@@ -72,11 +75,41 @@ def test_members_are_added_that_lower_the_loss_of_the_average(trainings):
     """Errors of 1 and -1.5: the best three of them are 1, -1.5 and 1 with a mean of 1 / 6."""
     plan = choose(problem(), Options(members=3))
     assert plan.model.mixed == ("c-deepset:sum:none",) * 2 + ("c-pool:sum:learned",)
-    assert [c["members"] for c in plan.choice["compared"]] == [0, 0, 1, 0, 2, 0]
+    assert [c["members"] for c in plan.choice["compared"]] == [0, 0, 0, 1, 0, 2, 0]
     assert [type(m).__name__ for m in plan.model.build(0).each] == [
         "CapacityNetwork", "CapacityNetwork", "PoolNetwork",
     ]  # fmt: skip
     assert ModelSpec.from_dict(plan.model.to_dict()) == plan.model
+
+
+def test_members_are_calibrated_before_they_are_averaged(monkeypatch):
+    """Logits ten times too large do not outvote others of the same knowledge."""
+    y = np.arange(len(X)) % 2
+    signs, noise = 2 * y - 1, 2 * np.random.default_rng(5).normal(size=len(X))
+    # The same noise on other sets: equally good, and better together.
+    logits = {"c-gru": 10 * (signs + noise), "c-deepset": signs + np.roll(noise, 2)}
+
+    def outputs(problem, plan, parts, progress=None):
+        return logits.get(plan.model.name, np.zeros(len(X)))[:, None]
+
+    monkeypatch.setattr("capnets.learn.choice.cross_validate", outputs)
+    plan = choose(problem(SetClassifier, y), Options(members=2))
+    names = [title.split(":")[0] for title in plan.model.mixed]
+    assert sorted(names) == ["c-deepset", "c-gru"]
+    heats = dict(zip(names, plan.temperatures, strict=True))
+    assert 5 < heats["c-gru"] / heats["c-deepset"] < 20
+    assert Plan.of(plan.config(problem(SetClassifier, y))).temperatures == plan.temperatures
+
+
+@pytest.mark.parametrize(("outputs", "trees"), [(4, True), (5, False)])
+def test_many_outputs_have_no_trees(monkeypatch, outputs, trees):
+    y = np.random.default_rng(0).integers(0, 2, (len(X), outputs))
+    monkeypatch.setattr(
+        "capnets.learn.choice.cross_validate",
+        lambda problem, plan, parts, progress: np.zeros((len(X), outputs)),
+    )
+    plan = choose(problem(SetClassifier, y), Options(members=3))
+    assert ("c-trees" in [c["model"] for c in plan.choice["compared"]]) == trees
 
 
 def test_a_named_network_is_not_compared(trainings):
@@ -151,7 +184,7 @@ class TestTemperature:
             "c-gru", in_features=2, activation="identity", baseline=baseline, members=members
         )
         one, two = spec.build(0), spec.build(0)
-        divide_outputs(two, 4.0)
+        divide_outputs(two, [4.0] * members)
         from capnets.evaluate import added_values, predict
 
         sets = Sets.from_arrays(X[:5])
@@ -175,3 +208,9 @@ def test_settings_that_no_candidate_has():
     with warnings.catch_warnings(), pytest.raises(InputError, match="aggregation"):
         choose(problem(), Options(aggregation="median"))
     assert make_plan(problem(), Options(model="c-gru")).temperature == 1
+
+
+def test_classifiers_refuse_probabilities():
+    few = problem(SetClassifier, np.arange(len(X)) % 2)
+    with pytest.raises(InputError, match="use SetRegressor with labels 0 and 1"):
+        make_plan(few, Options(model="c-deepset", aggregation="any"))

@@ -11,7 +11,7 @@ from capnets.errors import InputError
 from capnets.evaluate import predict
 from capnets.explain import explain, shapley_values
 from capnets.models import AGGREGATIONS, CapacityNetwork, ModelSpec, build
-from capnets.models.aggregations import Any, Mean, MeanAndSum, Sum
+from capnets.models.aggregations import Any, Last, Mean, MeanAndSum, Sum
 from capnets.nn.cells import GRUCell
 from capnets.nn.encoders import mlp
 from capnets.sets import Sets
@@ -72,6 +72,9 @@ def prefixes(made, numbers, output):
             sum(float(r[2 * OUTPUTS + output]) for r in numbers[:k]) for k in range(len(beliefs))
         ]
         return [p + s for p, s in zip(beliefs, sums, strict=True)]
+    if isinstance(made, Last):
+        b = 0.0 if made.base is None else float(made.base[output])
+        return [b, *(b + 1.7 * float(row[output]) for row in numbers)]
     assert isinstance(made, Any)
     missed = 1.0 if made.base is None else math.exp(-softplus(float(made.base[output])))
     out = [1 - missed]
@@ -172,7 +175,7 @@ def test_weights_of_older_runs_fit():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"aggregation": "max"}, "unknown aggregation 'max'.*Choices: sum, mean, mean.sum, any"),
+        ({"aggregation": "max"}, "unknown aggregation 'max'.*: sum, mean, mean.sum, any, last"),
         ({"baseline": "zero"}, "unknown baseline 'zero'"),
         ({"aggregation": "mean", "activation": "abs"}, "'mean' needs activation='identity'"),
         ({"baseline": "learned", "activation": "abs"}, "learned baseline needs activation"),
@@ -264,3 +267,14 @@ def test_explanations_count_from_the_baseline(name):
         np.testing.assert_allclose(explanation.gaps, 0, atol=1e-5)
         np.testing.assert_allclose(explanation.baselines, model.baseline.item(), rtol=1e-6)
         assert explanation.predictions[-1] == pytest.approx(model.baseline.item())
+
+
+@torch.no_grad()
+def test_last_is_a_recurrent_network():
+    """With the same weights, `last` without a baseline predicts what a GRU predicts."""
+    gru = build("gru", in_features=3, hidden=8, seed=0)
+    model = build("c-gru", in_features=3, hidden=8, activation="identity", aggregation="last")
+    model.load_state_dict(gru.state_dict(), strict=False)
+    x, mask = torch.randn(4, 6, 3), torch.arange(6) < torch.tensor([6, 1, 3, 5])[:, None]
+    torch.testing.assert_close(model(x, mask), gru(x, mask))
+    torch.testing.assert_close(model.added_values(x, mask), gru.added_values(x, mask))

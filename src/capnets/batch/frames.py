@@ -17,7 +17,7 @@ from capnets.ingest.columns import ROW
 from capnets.ingest.frames import as_pandas, like
 from capnets.sets import Array, Sets
 
-__all__ = ["columns_read", "load", "predict", "set_column"]
+__all__ = ["load", "predict", "set_column"]
 
 
 def predict(frame: Any, run: str | Path | SetEstimator) -> Any:
@@ -60,16 +60,10 @@ def _predicted(estimator: SetEstimator, frame: pd.DataFrame) -> dict[str, Array]
 
 def _nothing_predicted(estimator: SetEstimator) -> dict[str, Array]:
     """Return the columns that `predict` adds, without rows."""
-    one = Sets.from_arrays([np.zeros((1, estimator.n_features_in_))])
+    count = estimator.spec_.covariates
+    known = np.zeros((1, count)) if count else None
+    one = Sets.from_arrays([np.zeros((1, estimator.n_features_in_))], covariates=known)
     return {name: values[:0] for name, values in prediction_columns(estimator, one).items()}
-
-
-def columns_read(estimator: SetEstimator) -> list[str]:
-    """Return the columns of a table that predictions need."""
-    assert estimator.schema_ is not None
-    order = estimator.schema_.columns.order
-    needed = [set_column(estimator), *_features(estimator), *([order] if order else [])]
-    return list(dict.fromkeys(needed))
 
 
 def set_column(estimator: SetEstimator) -> str:
@@ -97,4 +91,5 @@ def _loaded(folder: str) -> SetEstimator:
 
 def _features(estimator: SetEstimator) -> set[str]:
     assert estimator.schema_ is not None
-    return {feature.name for feature in estimator.schema_.features}
+    schema = estimator.schema_
+    return {feature.name for feature in (*schema.features, *schema.covariates)}

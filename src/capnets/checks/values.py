@@ -153,11 +153,13 @@ def refuses_other_states(subject: Subject) -> None:
     require(isinstance(model, Stepping), "it has no step and no initial_state")
     assert isinstance(model, Stepping)  # for the type checker
     state = model.initial_state(len(x))
-    for what, other in (
-        ("fewer sets", state[:1]),
-        ("more sets", torch.cat([state, state])),
-        ("a smaller network", state[:, 1:]),
-        ("a larger network", torch.cat([state, state], dim=1)),
-        ("another precision", state.float()),
-    ):
+    others = {
+        "fewer sets": state[:1],
+        "more sets": torch.cat([state, state]),
+        "a larger network": torch.cat([state, state.new_zeros(len(x), 1)], dim=1),
+        "another precision": state.float(),
+    }
+    if state.shape[1]:
+        others["a smaller network"] = state[:, 1:]
+    for what, other in others.items():
         refused(partial(model.step, x, other), f"the state of {what}")

@@ -25,8 +25,8 @@ def _column(*names: str, **settings: Any) -> Any:
 class ColumnOptions:
     """Meaning of the columns of a file."""
 
-    set_column: Annotated[str | None, _column(help="Names the set of a row (needed).")] = None
-    target: Annotated[list[str] | None, _column(help="To predict (needed); repeatable.")] = None
+    set_column: Annotated[str | None, _column(help="Set of a row (required).")] = None
+    target: Annotated[list[str] | None, _column(help="Label (required); repeatable.")] = None
     time: Annotated[
         str | None,
         _column(help="Time until --event or censoring."),
@@ -50,9 +50,13 @@ class ColumnOptions:
         list[str] | None,
         _column(help="Categories to hash; repeatable."),
     ] = None
-    order_column: Annotated[str | None, _column(help="Orders the instances of a set.")] = None
-    group_column: Annotated[str | None, _column(help="Groups that splits keep whole.")] = None
-    split_column: Annotated[str | None, _column(help="Holds train, valid or test.")] = None
+    covariates: Annotated[
+        list[str] | None,
+        _column(help="Known of a whole set; repeatable, or A,B."),
+    ] = None
+    order_column: Annotated[str | None, _column(help="Order of the instances of a set.")] = None
+    group_column: Annotated[str | None, _column(help="Groups to keep together in splits.")] = None
+    split_column: Annotated[str | None, _column(help="Split: train, valid or test.")] = None
     file_column: Annotated[
         str | None,
         _column(
@@ -74,7 +78,7 @@ class ColumnOptions:
     smiles: Annotated[str | None, _column(help="SMILES: a row is a molecule.")] = None
     instances: Annotated[
         str,
-        _column(metavar="KIND", help="Of --smiles: atoms, fragments, conformers."),
+        _column(metavar="KIND", help="Instances of --smiles: atoms, fragments, conformers."),
     ] = "atoms"
     skip_unparseable: Annotated[
         bool,
@@ -110,6 +114,7 @@ class ColumnOptions:
         others = {
             "features": None if self.folder else self.features,
             "categories": self.categories, "hashed": self.hashed,
+            "covariates": [n for c in self.covariates or () for n in c.split(",") if n],
             "order": self.order_column, "group": self.group_column, "weight": self.weight_column,
             "missing": self.missing, "split": self.split_column, "file": self.file_column,
             **self._texts(),

@@ -41,7 +41,7 @@ def explain(
         typer.Option("--map", help="For a feature folder: write maps (PNG, GeoJSON) here."),
     ] = None,
     pixel: Annotated[
-        float | None, typer.Option(help="Side of a pixel, if coordinates are in micrometres.")
+        float | None, typer.Option(help="Micrometres per pixel, if coordinates are in micrometres.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the orders.")] = 0,
     as_json: Json = False,

@@ -92,7 +92,7 @@ class NetworkOptions:
         option(panel=NETWORK, help="identity, or without negative values: abs, softplus."),
     ] = None
     aggregation: Annotated[
-        str | None, option(panel=NETWORK, help="Of added values: sum, mean, mean+sum.")
+        str | None, option(panel=NETWORK, help="Combine values by sum, mean, mean+sum or last.")
     ] = None
     baseline: Annotated[
         str | None, option(panel=NETWORK, help="Prediction for the empty set: none (0), learned.")
@@ -102,7 +102,7 @@ class NetworkOptions:
     ] = None
     teacher: Annotated[
         str | None,
-        option(panel=NETWORK, help="Learn also from subsets labelled by trees: pooled."),
+        option(panel=NETWORK, help="Also learn from subsets labelled by trees: pooled."),
     ] = None
 
 
@@ -152,7 +152,7 @@ class TrainingOptions:
         option("--fixed-order", panel=TRAINING, help="Do not shuffle instances every epoch."),
     ] = False
     upper_bound: Annotated[
-        float | None, option(panel=PRIORS, help="No added value exceeds this number.")
+        float | None, option(panel=PRIORS, help="Penalise added values above this number.")
     ] = None
     prior_weight: Annotated[
         float,

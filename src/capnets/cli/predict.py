@@ -52,7 +52,7 @@ class EngineOptions:
 
 @grouped
 def predict(
-    run: Annotated[Path, typer.Argument(help="A run that was trained on a file.")],
+    run: Annotated[Path, typer.Argument(help="Folder of a run that was trained on a file.")],
     file: Annotated[
         str,
         typer.Argument(

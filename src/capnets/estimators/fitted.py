@@ -24,6 +24,7 @@ from capnets.learn.seen import write_keys
 from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
+from capnets.sets.covariates import check_same
 from capnets.sets.orders import Orders
 from capnets.sets.validation import other_sizes
 from capnets.training.recipe import Recipe
@@ -86,7 +87,10 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def baseline_(self) -> Array:
-        """Prediction for the empty set, per output; added values are counted from here."""
+        """Prediction for the empty set, per output; added values are counted from here.
+
+        With covariates there is one per set instead: see `explain(X).baselines`.
+        """
         baseline: Array = self.model_.baseline.detach().cpu().numpy()
         return baseline
 
@@ -123,7 +127,15 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
                 f"is expecting {self.n_features_in_} features as input"
             )
         self._check_names(data.sets.feature_names)
+        known = self._covariate_names()
+        check_same(data.sets, self.spec_.covariates, known, who=type(self).__name__)
         return data
+
+    def _covariate_names(self) -> Sequence[str] | None:
+        if self.schema_ is not None:
+            return self.schema_.covariate_names
+        names: Sequence[str] | None = self.config_.data.get("covariate_names")
+        return names
 
     def check_sizes(self, sets: Sets) -> None:
         """Warn of sets that are smaller or larger than all training sets."""

@@ -20,6 +20,7 @@ from capnets.errors import InputError
 from capnets.estimators.base import SetEstimator
 from capnets.estimators.documents import opened
 from capnets.estimators.inputs import read
+from capnets.evaluate import baselines
 from capnets.files import writing
 from capnets.ingest import FeatureFolder, read_table
 from capnets.learn.averaging import mean_added_values
@@ -50,7 +51,8 @@ def predict_table(
     table, from 0; if rows are documents, the number of the sentence; for feature folders the number
     of the instance in its set), `x` and `y` if files have coordinates, `sentence` if the table has
     a text column, `prediction` of its set, and `added_value`. Over a set added values sum to the
-    prediction minus the `baseline`, a column that only networks with a baseline have. For classes
+    prediction minus the `baseline`, a column that only networks with a baseline have; with
+    covariates, the baseline is that of the set. For classes
     there is a `probability_…` of each, and added values sum to the logit of the class in their
     name, `added_value_…` (of two classes, of the second). With several targets every column has the
     name of one.
@@ -196,7 +198,8 @@ def prediction_columns(estimator: SetEstimator, sets: Sets) -> dict[str, Array]:
     owners = owners_of(sets.sizes)
     # Differences between the predictions of prefixes sum to the prediction too, so this holds for
     # networks that are not additive by construction.
-    raw = estimator.baseline_ + np.add.reduceat(values, sets.offsets[:-1], axis=0)
+    level = baselines(estimator.model_, sets)
+    raw = level + np.add.reduceat(values, sets.offsets[:-1], axis=0)
     columns: dict[str, Array] = {}
     names = [f"_{n}" for n in estimator.output_names()]
     target = estimator.target_
@@ -214,7 +217,7 @@ def prediction_columns(estimator: SetEstimator, sets: Sets) -> dict[str, Array]:
         for k, name in enumerate(classes):
             columns[f"probability{name}"] = shares[owners, k].astype(np.float32)
     for k, name in enumerate(names):
-        if estimator.baseline_.any():
-            columns[f"baseline{name}"] = np.full(len(owners), estimator.baseline_[k], np.float32)
+        if estimator.model_.covariates or level.any():
+            columns[f"baseline{name}"] = level[owners, k].astype(np.float32)
         columns[f"added_value{name}"] = values[:, k].astype(np.float32)
     return columns

@@ -21,6 +21,7 @@ from capnets.explain.streaming_mean import StreamingMean
 from capnets.explain.value import CHUNK, SetValue
 from capnets.models.base import SetModel
 from capnets.sets import Array, Sets
+from capnets.sets.covariates import covariates_in_words
 from capnets.sets.orders import Orders, as_orders
 from capnets.sets.ragged import owners_of, starts_of
 
@@ -44,14 +45,14 @@ def explain_added(
     for block in chosen.blocks(sets):
         read = [_in_order(value, sets, order) for order in block]
         values.add(read)
-        predictions.add([value.baseline + _per_set(sets, v) for v in read])
+        predictions.add([value.baselines + _per_set(sets, v) for v in read])
     several = values.count > 1
     return Explanation(
         method="added values" if values.count == 1 else "mean added values",
         values=values.mean,
         offsets=sets.offsets,
         predictions=predictions.mean,
-        baselines=np.full(len(sets), value.baseline),
+        baselines=value.baselines,
         orders=chosen,
         exact=chosen.exact,
         passes=value.passes,
@@ -85,6 +86,7 @@ def about_sets(sets: Sets, output: int) -> dict[str, Any]:
     return {
         "ids": None if sets.ids is None else tuple(str(name) for name in sets.ids),
         "labels": y if y is None or y.ndim == 1 else y[:, output],
+        "covariates": covariates_in_words(sets),
         "instances": instances_of(sets),
     }
 

@@ -17,7 +17,6 @@ from torch import Tensor
 from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
 from capnets.explain.subject import Source, resolve
-from capnets.explain.value import baseline_of
 from capnets.models.base import SetModel
 from capnets.sets import Array
 
@@ -102,7 +101,7 @@ def presence_function(model: SetModel, x: Tensor, *, output: int = 0) -> Callabl
         here = present > 0.5
         front = (~here).to(torch.int8).argsort(dim=1, stable=True)
         rows = torch.arange(len(present), device=x.device)[:, None]
-        out = torch.full((len(present),), baseline_of(model, output), device=x.device)
+        out = model.baselines(instances)[:, output].clone()
         some = here.any(1)
         if bool(some.any()):
             mask = here[rows, front][some]

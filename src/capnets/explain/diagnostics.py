@@ -159,7 +159,7 @@ def leave_one_out(source: Source, X: Any, *, output: int | str | None = None) ->
         table = value.predict_subsets(
             group, np.concatenate([each, ~each, np.ones((1, size), bool)])
         )
-        alone[places] = table[:, :size] - value.baseline
+        alone[places] = table[:, :size] - value.baselines[group][:, None]
         loss[places] = table[:, -1:] - table[:, size:-1]
     return LeaveOneOut(alone, loss)
 
@@ -184,7 +184,8 @@ def _additivity(
     a, b = side == 0, side == 1
     members = np.stack([a | b, a, b], axis=2)
     table = value.predict_subsets(group, members.reshape(len(group), -1, size)).reshape(*shape, 3)
-    return (table[..., 0] - table[..., 1] - table[..., 2] + value.baseline).ravel()
+    empty = value.baselines[group][:, None]
+    return (table[..., 0] - table[..., 1] - table[..., 2] + empty).ravel()
 
 
 def _modularity(

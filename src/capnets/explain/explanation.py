@@ -28,7 +28,7 @@ __all__ = ["Explanation"]
 FORMAT = 2
 PER_INSTANCE = ("values", "errors", "spreads", "expected")
 PER_SET = ("predictions", "baselines", "prediction_spreads", "labels", "probabilities")
-NAMES = ("ids", "predicted_classes", "true_classes")
+NAMES = ("ids", "predicted_classes", "true_classes", "covariates")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -48,7 +48,8 @@ class Explanation:
     predictions
         One per set, over the same orders as the values.
     baselines
-        The prediction for an empty set; values are counted from there.
+        The prediction for an empty set, with the covariates of the set; values are counted from
+        there.
     orders
         The orders in which instances were read.
     exact
@@ -69,6 +70,8 @@ class Explanation:
         A warning that labels may not determine the values; part of `meaning`.
     probabilities, predicted_classes, true_classes
         For classes, per set: the probability of `output`, the predicted and the true class.
+    covariates
+        The covariates of every set in words, if it has any: the baseline depends on them.
     title, source
         Heading of pages, and a line on where network and sets come from.
     instances
@@ -96,6 +99,7 @@ class Explanation:
     probabilities: Array | None = None
     predicted_classes: tuple[str, ...] | None = None
     true_classes: tuple[str, ...] | None = None
+    covariates: tuple[str, ...] | None = None
     title: str = ""
     source: str = ""
     instances: Instances | None = None
@@ -155,6 +159,8 @@ class Explanation:
             text.append(f"Values add to {self.output}{unit}.")
         if self.caution:
             text.append(self.caution)
+        if self.covariates is not None:
+            text.append("The baseline of a set depends on its covariates.")
         if not self.exact:
             text.append("Estimated from samples; ± is one standard error.")
         if self.prediction_spreads is not None and len(self):
@@ -270,6 +276,7 @@ class Explanation:
             "spread": self.spreads,
             "expected": self.expected,
             "prediction": self.predictions[owners],
+            "baseline": None if self.covariates is None else self.baselines[owners],
             "label": repeated(self.labels),
             "probability": repeated(self.probabilities),
             "predicted_class": repeated(self.predicted_classes),

@@ -166,7 +166,7 @@ class Limits:
 def _greedy(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
     sets = value.sets
     picked: list[list[int]] = [[] for _ in range(len(sets))]
-    now = np.full(len(sets), value.baseline)
+    now = value.baselines.copy()
     going = list(range(len(sets)))
     while candidates := [(s, i) for s in going for i in limits.affordable(sets, s, picked[s])]:
         owners, added = (np.array(column) for column in zip(*candidates, strict=True))
@@ -189,7 +189,7 @@ def _lazy(value: SetValue, limits: Limits, weights: Array) -> list[list[int]]:
     """
     sets = value.sets
     picked: list[list[int]] = [[] for _ in range(len(sets))]
-    now = np.full(len(sets), value.baseline)
+    now = value.baselines.copy()
     gains = np.full(len(sets.index), np.inf)
     known = np.full(
         len(sets.index), -1
@@ -271,7 +271,7 @@ def _predict(
     rows = [
         sets.index[start + np.sort(p).astype(int)] for start, p in zip(starts, picked, strict=True)
     ]
-    return value.predict(np.concatenate(rows), offsets_of([len(p) for p in picked]))
+    return value.predict(np.concatenate(rows), offsets_of([len(p) for p in picked]), owners)
 
 
 def _weighted(gains: Array, weights: Array) -> Array:
@@ -290,6 +290,6 @@ def _finish(value: SetValue, picked: list[list[int]]) -> Selection:
     for s, own in enumerate(picked):
         along = values[start : start + len(own)]
         start += len(own)
-        gains.append(tuple(np.diff(along, prepend=value.baseline).tolist()))
-        totals[s] = along[-1] if len(own) else value.baseline
+        gains.append(tuple(np.diff(along, prepend=value.baselines[s]).tolist()))
+        totals[s] = along[-1] if len(own) else value.baselines[s]
     return Selection(tuple(map(tuple, picked)), tuple(gains), totals, passes)

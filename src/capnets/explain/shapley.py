@@ -84,7 +84,7 @@ def shapley_values(
         values=values,
         offsets=sets.offsets,
         predictions=value.predict(sets.index, sets.offsets),
-        baselines=np.full(len(sets), value.baseline),
+        baselines=value.baselines,
         orders=drawn,
         exact=drawn.exact,
         passes=value.passes,
@@ -168,6 +168,6 @@ def _joining(value: SetValue, order: Array) -> Array:
         joined = np.argsort(order[places], axis=1)  # when instance i joined
         members = joined[:, None, :] <= np.arange(size)[:, None]
         table = value.predict_subsets(group, members)
-        gains = np.diff(table, axis=1, prepend=value.baseline)
+        gains = np.diff(table, axis=1, prepend=value.baselines[group][:, None])
         values[places] = np.take_along_axis(gains, joined, axis=1)
     return values

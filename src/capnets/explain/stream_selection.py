@@ -50,6 +50,8 @@ class StreamSelection:
             raise InputError(f"epsilon must lie between 0 and 1, not {epsilon}")
         if not 0 <= output < model.outputs:
             raise InputError(f"output {output} does not exist: the network has {model.outputs}")
+        if model.covariates:
+            raise InputError("a stream has no covariates, which this network needs; use select")
         self.model = model.eval()
         self.k = k
         self.epsilon = epsilon

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from capnets.errors import InputError
+from capnets.evaluate import baselines
 from capnets.models.base import SetModel
 from capnets.models.parts import in_parts
 from capnets.sets import Array, Sets, offsets_of
@@ -42,8 +43,8 @@ class SetValue:
 
     Attributes
     ----------
-    baseline
-        The value of the empty set.
+    baselines
+        The value of the empty set, for each set: it may depend on the covariates.
     passes
         Number of sets that the network has read. A set counts once, whatever its size.
     """
@@ -67,13 +68,16 @@ class SetValue:
         self.output = output
         self.chunk = chunk
         self.passes = 0
-        self.baseline = baseline_of(model, output)
+        self.baselines = baselines(model, sets)[:, output].astype(np.float64)
         self._rereads = model.rereads
 
-    def predict(self, index: Array, offsets: Array) -> Array:
-        """Return the predictions for sequences of instance rows; the baseline for empty ones."""
-        out = np.full(len(offsets) - 1, self.baseline)
-        for batch in self._batches(index, offsets):
+    def predict(self, index: Array, offsets: Array, owners: Array | None = None) -> Array:
+        """Return the predictions for sequences of instance rows; the baseline for empty ones.
+
+        `owners` are the sets of the sequences; by default there is one sequence per set.
+        """
+        out = self.baselines.copy() if owners is None else self.baselines[owners]
+        for batch in self._batches(index, offsets, owners):
             predictions = in_parts(self.model, batch.x)(batch.x, batch.mask)
             out[batch.set_index] = predictions[:, self.output].cpu().numpy()
             self.passes += len(batch.set_index)
@@ -100,11 +104,12 @@ class SetValue:
         rows = self.sets.index[self.sets.offsets[set_index][:, None] + np.arange(size)]
         members = np.broadcast_to(members, (len(set_index), *members.shape[-2:]))
         owner, _, position = np.nonzero(members)
-        values = self.predict(rows[owner, position], offsets_of(members.sum(-1).ravel()))
+        each = np.repeat(set_index, members.shape[1])
+        values = self.predict(rows[owner, position], offsets_of(members.sum(-1).ravel()), each)
         return values.reshape(members.shape[:2])
 
     def added_values(self, index: Array, offsets: Array) -> Array:
-        """Return what each row of the sequences adds to the rows before it."""
+        """Return what each row of the sequences, one per set, adds to the rows before it."""
         return self._per_row("added_values", index, offsets)
 
     def shapley_values(self, index: Array, offsets: Array) -> Array:
@@ -116,7 +121,7 @@ class SetValue:
 
         The sets have equal sizes.
         """
-        batches = Batches(Sets(self.sets.instances, self.sets.index, self.sets.offsets))
+        batches = Batches(self._sequences(self.sets.index, self.sets.offsets, None))
         batch = batches.take(set_index).to(self.model.unit.device)
         with torch.inference_mode():
             pairs: Tensor = self.model.interactions(batch.x, batch.mask)  # type: ignore[operator]
@@ -126,7 +131,7 @@ class SetValue:
 
     def _per_row(self, method: str, index: Array, offsets: Array) -> Array:
         out = np.empty(len(index))
-        for batch in self._batches(index, offsets, prefixes=self._rereads):
+        for batch in self._batches(index, offsets, None, prefixes=self._rereads):
             compute = getattr(in_parts(self.model, batch.x), method)
             values = compute(batch.x, batch.mask)[..., self.output].cpu().numpy()
             scatter_padded(out, values, offsets, batch.set_index)
@@ -134,19 +139,21 @@ class SetValue:
             self.passes += int(sizes.sum()) if self._rereads else len(batch.set_index)
         return out
 
-    def _batches(self, index: Array, offsets: Array, *, prefixes: bool = False) -> Iterator[Batch]:
+    def _sequences(self, index: Array, offsets: Array, owners: Array | None) -> Sets:
+        known = self.sets.covariates
+        known = known if known is None or owners is None else known[owners]
+        return Sets(self.sets.instances, index, offsets, covariates=known)
+
+    def _batches(
+        self, index: Array, offsets: Array, owners: Array | None, *, prefixes: bool = False
+    ) -> Iterator[Batch]:
         """Yield the non-empty sequences, sorted by length, at most a chunk at a time."""
-        batches = Batches(Sets(self.sets.instances, index, offsets))
+        batches = Batches(self._sequences(index, offsets, owners))
         sizes = np.diff(offsets)
         filled = np.flatnonzero(sizes)
         with torch.inference_mode():
             for group in cut_by_size(sizes[filled], self.chunk, power=2 if prefixes else 1):
                 yield batches.take(filled[group]).to(self.model.unit.device)
-
-
-def baseline_of(model: SetModel, output: int) -> float:
-    """Return the prediction for the empty set."""
-    return float(model.baseline.detach()[output])
 
 
 def groups_of_equal_size(sizes: Array, *, most: int) -> Iterator[Array]:

@@ -14,7 +14,7 @@ import torch
 from capnets.errors import InputError
 from capnets.export.graph import Edge, Graph
 from capnets.export.rows import Rows
-from capnets.models.aggregations import Aggregation, Any, Mean, MeanAndSum, Sum
+from capnets.models.aggregations import Aggregation, Any, Last, Mean, MeanAndSum, Sum
 from capnets.models.aggregations.mean import BOUND
 
 __all__ = ["aggregate"]
@@ -96,6 +96,28 @@ def _(
         leak = module.leak(torch.zeros(module.outputs))
     missed = g.add("Exp", g.add("Neg", _with(g, "Add", before, leak, state)))
     return g.add("Mul", g.add("Sigmoid", decoded), _narrow(g, missed, state)), after
+
+
+@aggregate.register(Last)
+def _(
+    module: Last, g: Graph, decoded: Edge, x: Rows, state: Edge | None
+) -> tuple[Edge, Edge | None]:
+    d = g.add("Mul", decoded, g.constant(module.scale))
+    if state is None:
+        shape = g.add("Concat", x.sets, g.integers(module.outputs), axis=0)
+        first = g.add("Expand", g.constant(0.0), shape)
+    else:
+        d, first = g.cast(d, np.float64), state
+        if not x.size:
+            return _narrow(g, g.add("Sub", d, state), state), d
+    # Rows are ordered instance by instance: above those of an instance are those before it.
+    levels = g.add("Concat", first, d, axis=0)
+    rows = g.add("Shape", d, end=1)
+    before = g.add("Slice", levels, g.integers(0), rows, g.integers(0))
+    after = None
+    if state is not None:
+        after = g.add("Slice", levels, rows, g.add("Shape", levels, end=1), g.integers(0))
+    return _narrow(g, g.add("Sub", d, before), state), after
 
 
 def _sums(

@@ -20,6 +20,7 @@ from capnets.export.graph import Edge, Graph
 from capnets.export.layers import layer
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
+from capnets.nn.independent import IndependentCell
 
 __all__ = ["cell", "state_type", "step"]
 
@@ -90,6 +91,15 @@ def _(module: ContextCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge,
     before = g.add("Reshape", before, g.integers(-1, hidden))
     product = g.add("Mul", g.add("Relu", _gate(module, g, rows)), before)
     return g.add("Concat", rows, product, axis=1), after
+
+
+@cell.register(IndependentCell)
+def _(module: IndependentCell, g: Graph, e: Edge, state: Edge | None) -> tuple[Edge, Edge]:
+    rows = g.add("Reshape", e, g.integers(-1, module.in_features))
+    if state is None:
+        shape = g.add("Concat", g.add("Shape", e, start=1, end=2), g.integers(0), axis=0)
+        state = g.add("Expand", g.constant(np.zeros((1, 0))), shape)
+    return rows, state
 
 
 @singledispatch

@@ -36,7 +36,16 @@ from capnets.models.base import SetModel
 from capnets.models.ensemble import Ensemble
 from capnets.nn.encoders import ConvEncoder
 
-__all__ = ["PORTS", "SMALLEST", "feature_shape", "fingerprint", "graphs", "in_use", "unit"]
+__all__ = [
+    "PORTS",
+    "SMALLEST",
+    "check_exportable",
+    "feature_shape",
+    "fingerprint",
+    "graphs",
+    "in_use",
+    "unit",
+]
 
 #: Names of the inputs and outputs of each graph.
 PORTS = {
@@ -53,6 +62,7 @@ SMALLEST = 4
 
 def graphs(model: SetModel) -> dict[str, bytes]:
     """Build all graphs of a network, by name, as file contents."""
+    check_exportable(model)
     model = in_use(model)
     builders = {"sets": _sets}
     builders |= {"step": _step, "chunk": _chunk} if networks.streams(model) else {}
@@ -72,6 +82,15 @@ def graphs(model: SetModel) -> dict[str, bytes]:
         build(model, g)
         built[name] = g.model(name, about).SerializeToString(deterministic=True)
     return built
+
+
+def check_exportable(model: SetModel) -> None:
+    """Refuse networks with covariates, whose baseline graphs and streams do not compute."""
+    if model.covariates:
+        raise InputError(
+            "networks with covariates have no ONNX graphs yet, so export, streams, interactive "
+            "pages and `serve` do not support them; use `predict` and `explain`"
+        )
 
 
 def in_use(model: SetModel) -> SetModel:

@@ -80,6 +80,10 @@ class Columns(Record):
     skip
         Whether to skip rows whose text has no instance, such as an unparseable SMILES; a warning
         names and counts them. By default they are an error.
+    covariates
+        Names or patterns of columns that are known of a set as a whole, such as the age of a
+        patient; constant within a set, numbers or categories. The baseline depends on them, and
+        every added value may. They are no features.
     split
         Column that assigns sets to training, validation and test: `train`, `valid` or `test`.
     file
@@ -102,13 +106,14 @@ class Columns(Record):
     skip: bool = False
     split: str | None = None
     file: str | None = None
+    covariates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.set:
             if self.text is None:
                 raise InputError("name the set column: it names the set of each instance")
             object.__setattr__(self, "set", ROW)
-        for name in ("target", "features", "categories", "hashed"):
+        for name in ("target", "features", "categories", "hashed", "covariates"):
             object.__setattr__(self, name, _listed(name, getattr(self, name)))
         for name in ("set", "order", "group", "weight", "text", "split", "file"):
             if not isinstance(getattr(self, name), str | None):
@@ -125,9 +130,9 @@ class Columns(Record):
         if self.missing not in MISSING:
             raise unknown("rule for missing values", self.missing, MISSING)
         others = (self.order, self.group, self.weight, self.text, self.split)
-        named = [self.set, *self.target, *filter(None, others)]
+        named = [self.set, *self.target, *self.covariates, *filter(None, others)]
         for name in named:
-            if named.count(name) > 1 and name != self.order:
+            if named.count(name) > 1 and (name != self.order or name in self.covariates):
                 raise InputError(f"column {name!r} is given two meanings; name another column")
 
     def choose(self, names: list[str], *, where: str, index: Iterable[str] = ()) -> list[str]:
@@ -137,7 +142,7 @@ class Columns(Record):
         are named.
         """
         others = (self.order, self.group, self.weight, self.text, self.split, self.file)
-        taken = {self.set, *self.target, *others, *index}
+        taken = {self.set, *self.target, *others, *index, *self.choose_covariates(names, where)}
         vectors = [n for n in names if self.text is not None and n.startswith(f"{self.text}[")]
         chosen: dict[str, None] = dict.fromkeys(vectors)
         for pattern in () if vectors and self.features == ("*",) else self.features:
@@ -149,6 +154,25 @@ class Columns(Record):
         for name in chosen:
             if name == self.set or name in self.target:
                 raise InputError(f"column {name!r} cannot be a feature: it is the set or a target")
+            if any(matches(name, pattern) for pattern in self.covariates):
+                raise InputError(
+                    f"column {name!r} is named as a feature and as a covariate; name it once"
+                )
+        return [n for n in names if n in chosen]
+
+    def choose_covariates(self, names: list[str], where: str) -> list[str]:
+        """Return the covariates among the names, in order; a pattern without a match is an error.
+
+        Columns with another meaning match no pattern.
+        """
+        others = (self.order, self.group, self.weight, self.text, self.split, self.file)
+        taken = {self.set, *self.target, *others}
+        chosen: set[str] = set()
+        for pattern in self.covariates:
+            found = [n for n in names if matches(n, pattern) and n not in taken]
+            if not found:
+                raise missing_column(pattern, names, where=where)
+            chosen |= set(found)
         return [n for n in names if n in chosen]
 
     def is_category(self, name: str) -> bool:
@@ -223,11 +247,19 @@ class Schema(Record):
     classes
         Sorted classes of a target that is not an amount: integers, Booleans or text. Class k is
         output k.
+    covariates
+        Columns that describe sets as a whole, in order.
     """
 
     columns: Columns
     features: tuple[Feature, ...]
     classes: tuple[str | int, ...] | None = None
+    covariates: tuple[Feature, ...] = ()
+
+    @property
+    def covariate_names(self) -> tuple[str, ...] | None:
+        """Name of each number that the covariates become; None without covariates."""
+        return tuple(name for feature in self.covariates for name in feature.names) or None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -253,8 +285,10 @@ class Schema(Record):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Read the output of `to_dict`."""
         features = tuple(Feature.from_dict(f) for f in values["features"])
+        covariates = tuple(Feature.from_dict(f) for f in values.get("covariates", ()))
         columns = Columns.from_dict(values["columns"])
-        return super().from_dict(values | {"columns": columns, "features": features})
+        read = {"columns": columns, "features": features, "covariates": covariates}
+        return super().from_dict(values | read)
 
 
 def _listed(name: str, value: Any) -> tuple[str, ...]:

@@ -97,6 +97,10 @@ def read_folder(
             raise InputError(f"{data.table}: name its columns, Columns(set=…, target=…)")
         learned = not isinstance(columns, Schema)
         schema = Schema(columns, ()) if isinstance(columns, Columns) else columns
+        if schema.columns.covariates:
+            raise InputError(
+                f"{data.table}: covariates of feature folders are not supported yet; leave them out"
+            )
         reader, rows = _read_table(data, schema, labels=labels, classify=classify, learning=learned)
         if learned:
             schema = replace(schema, classes=reader.classes())
@@ -258,7 +262,7 @@ def _sets(
         about: dict[str, Any] = {"ids": np.array(list(names))}
     else:
         assert schema is not None
-        about = reader.arrays(schema)
+        _, about = reader.arrays(schema, learn=False)
         order, cuts = about.pop("index"), about.pop("offsets")
     files = [rows[k] for k in order]
     spans = [np.arange(p.start, p.stop) for row in files for p in row]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -56,9 +57,15 @@ class MemoryPool:
             block[:, column : column + width] = values[row : row + len(block)]
             row += len(block)
 
-    def finish(self, arrays: dict[str, Array], feature_names: tuple[str, ...]) -> Sets:
+    def finish(
+        self,
+        arrays: dict[str, Array],
+        feature_names: tuple[str, ...],
+        covariate_names: tuple[str, ...] | None = None,
+    ) -> Sets:
         """Return the sets over all rows."""
-        return Sets(np.concatenate(self.blocks), **arrays, feature_names=feature_names)
+        about: dict[str, Any] = {**arrays, "covariate_names": covariate_names}
+        return Sets(np.concatenate(self.blocks), feature_names=feature_names, **about)
 
     def close(self) -> None:
         """Release the blocks."""
@@ -114,10 +121,17 @@ class FilePool(MemoryPool):
         for start in range(0, self.rows, ROWS):
             yield start, npy.open_memmap(self.path, mode="r+")[start : start + ROWS]
 
-    def finish(self, arrays: dict[str, Array], feature_names: tuple[str, ...]) -> Sets:
+    def finish(
+        self,
+        arrays: dict[str, Array],
+        feature_names: tuple[str, ...],
+        covariate_names: tuple[str, ...] | None = None,
+    ) -> Sets:
         """Write the other arrays beside the instances and memory-map all of them."""
         self._complete()
-        storage.write(self.folder, arrays, feature_names, ready={"instances": self.path})
+        storage.write(
+            self.folder, arrays, feature_names, covariate_names, ready={"instances": self.path}
+        )
         return Sets.load(self.folder)
 
     def close(self) -> None:

@@ -64,6 +64,11 @@ def check_leakage(
         feature = _codes(values[:, places], [str(described[k]) for k in places])
         for y in labels.T:
             _judge(name, feature, y, named=name == label, single=single)
+    for k, column in enumerate(() if sets.covariates is None else sets.covariates.T):
+        name = f"covariate {k}" if sets.covariate_names is None else sets.covariate_names[k]
+        for y in labels.T:
+            values = np.asarray(column, dtype=np.float64)
+            _judge(name, values, y, named=name == label, single=False)
 
 
 def _judge(name: str, feature: Array, y: Array, *, named: bool, single: bool) -> None:

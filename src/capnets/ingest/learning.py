@@ -35,7 +35,9 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
     """
     names = source.names
     _check_named(source, columns)
-    chosen = columns.choose(names, where=source.name, index=source.index)
+    features = columns.choose(names, where=source.name, index=source.index)
+    covariates = columns.choose_covariates(names, source.name)
+    chosen = features + covariates
     types = dict(zip(names, source.schema.types, strict=True))
     check_plain(source, chosen)
     hashed = [n for n in chosen if columns.is_hashed(n)]
@@ -49,6 +51,10 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
             categories.append(name)
         elif not (is_number(types[name]) or is_date(types[name])):
             raise not_a_number(source, name)
+        elif is_date(types[name]) and name in covariates:
+            raise InputError(
+                f"{source.name}: column {name!r} holds dates; turn a covariate into a number (days)"
+            )
     numbers = [n for n in others if is_number(types[n]) and is_wide(types[n])]
     seen, ranges = _look_through(source.with_text(categories), categories, numbers)
 
@@ -62,7 +68,8 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
         loses = name in ranges and ranges[name].loses()
         return Feature(name, offset=ranges[name].middle() if loses else 0.0)
 
-    return Schema(columns, tuple(map(feature, chosen)))
+    encoded = tuple(map(feature, features)), tuple(map(feature, covariates))
+    return Schema(columns, encoded[0], covariates=encoded[1])
 
 
 def _check_named(source: Source, columns: Columns) -> None:

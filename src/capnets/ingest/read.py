@@ -15,6 +15,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.ingest.columns import Columns, Schema, missing_column
+from capnets.ingest.covariates import CovariateReader, fill_covariates
 from capnets.ingest.dates import ages_and_gaps, days_of
 from capnets.ingest.encode import Encoder, as_text, place_column
 from capnets.ingest.instances import FilePool, MemoryPool
@@ -113,7 +114,8 @@ def read_table(
             )
         if schema.columns.missing != "refuse":
             pool.fill(_fills(schema))
-        sets = pool.finish(reader.arrays(schema), schema.feature_names)
+        schema, arrays = reader.arrays(schema, learn=learned)
+        sets = pool.finish(arrays, schema.feature_names, schema.covariate_names)
     finally:
         pool.close()
     missing = dict(zip(schema.feature_columns, (pool.rows - pool.counts).tolist(), strict=True))
@@ -146,6 +148,7 @@ class SetReader:
         self.group = PerSet(source, group, names=True) if group else None
         self.weight = PerSet(source, weight) if weight else None
         self.split = PerSet(source, split, names=True) if split else None
+        self.covariates = CovariateReader(source, schema) if schema.covariates else None
 
     @property
     def _per_set(self) -> list[PerSet]:
@@ -172,13 +175,15 @@ class SetReader:
         columns = self.schema.columns
         per_set = [p.column for p in self._per_set]
         order = [columns.order] if columns.order else []
-        features = [f.name for f in self.schema.features]
+        features = [f.name for f in (*self.schema.features, *self.schema.covariates)]
         return list(dict.fromkeys([columns.set, *per_set, *order, *features]))
 
     def add(self, batch: Any) -> None:
         codes = self.owners.add(batch, self.rows)
         for per_set in self._per_set:
             per_set.add(batch, codes, self.owners, self.rows)
+        if self.covariates is not None:
+            self.covariates.add(batch, codes, self.owners, self.rows)
         if (order := self.schema.columns.order) is not None:
             self.places.append(self._places(batch, order))
         for name, days in self.dates.items():
@@ -236,7 +241,8 @@ class SetReader:
         found: Array = names[self.split.values.astype(np.int64)]
         return found
 
-    def arrays(self, schema: Schema) -> dict[str, Array]:
+    def arrays(self, schema: Schema, *, learn: bool) -> tuple[Schema, dict[str, Array]]:
+        """Return the arrays of the sets, and the schema with the imputation of covariates."""
         codes = self.owners.codes()
         if self.places:
             index = np.lexsort((np.concatenate(self.places), codes))
@@ -244,17 +250,17 @@ class SetReader:
             index = np.arange(len(codes))
         else:
             index = np.argsort(codes, kind="stable")
-        arrays = {
-            "index": index,
-            "offsets": offsets_of(np.bincount(codes)),
-            "ids": self.owners.ids(),
-        }
+        offsets = offsets_of(np.bincount(codes))
+        arrays = {"index": index, "offsets": offsets, "ids": self.owners.ids()}
         if self.targets:
             y = np.stack([t.amounts(schema.classes) for t in self.targets], axis=1)
             arrays["y"] = y[:, 0] if y.shape[1] == 1 else y
         if self.weight is not None:
             arrays["weights"] = self.weight.values.astype(np.float32)
-        return arrays
+        if self.covariates is not None:
+            values = self.covariates.values
+            schema, arrays["covariates"] = fill_covariates(schema, values, learn=learn)
+        return schema, arrays
 
 
 def _split(name: Any, split: PerSet) -> str:
@@ -303,7 +309,7 @@ def named_columns(schema: Schema, *, classify: bool) -> list[str]:
         columns.set,
         columns.group,
         columns.split,
-        *(f.name for f in schema.features if f.categories or f.buckets),
+        *(f.name for f in (*schema.features, *schema.covariates) if f.categories or f.buckets),
     ]
     if (classify or schema.classes is not None) and len(columns.target) == 1:
         names += columns.target
@@ -339,5 +345,6 @@ def _fills(schema: Schema) -> Array:
 def _ignored(source: Source, schema: Schema) -> tuple[str, ...]:
     columns = schema.columns
     used = {columns.set, *columns.target, columns.order, columns.group, columns.weight}
-    used |= {columns.split, columns.file, columns.text, *schema.feature_columns}
+    used |= {columns.split, columns.file, columns.text}
+    used |= {f.name for f in (*schema.features, *schema.covariates)}
     return tuple(name for name in source.names if name not in used)

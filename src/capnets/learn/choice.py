@@ -10,8 +10,9 @@ The final network averages as many members as any other of its preset. They need
 members are added one by one, each the candidate that lowers the held-out loss of the average most
 (Caruana et al., ICML 2004). A mean of additive networks is additive.
 
-Where sets are few, networks are overconfident. The temperature that minimizes the log loss of the
-held-out predictions divides all logits of the final network, and therefore all added values.
+Where sets are few, networks are overconfident, and some far more than others. The temperature that
+minimizes the log loss of the held-out predictions divides the logits of each member, so that the
+loudest does not decide alone, and then those of the average; it divides added values alike.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ __all__ = ["CANDIDATES", "choose", "temperature"]
 
 #: Cost of the comparison, in trainings of the final network.
 BUDGET = 4
+#: Number of outputs up to which boosted trees are compared.
+MOST_TREES = 4
 #: Share of the sets that candidates are tested on where sets are many.
 HELD_OUT = 0.2
 #: Highest temperature; beyond it, predictions are the shares of the classes.
@@ -47,11 +50,15 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A network to compare: its name, aggregation and baseline."""
+    """A network to compare: its name, aggregation and baseline.
+
+    `cost` is the time of a training relative to a C-GRU; `ordered` as in `SetModel`.
+    """
 
     model: str
     aggregation: str = "sum"
     baseline: str = "learned"
+    cost: float = 1.0
     ordered: bool = True
 
     @property
@@ -70,11 +77,12 @@ class Candidate:
 #: Compared networks; the first ones if the budget does not allow all.
 CANDIDATES = (
     Candidate("c-gru", "mean+sum"),
+    Candidate("c-gru", "last"),
     Candidate("c-deepset", "mean"),
-    Candidate("c-pool", ordered=False),
-    Candidate("c-trees", ordered=False),
+    Candidate("c-pool", cost=0.25, ordered=False),
+    Candidate("c-trees", cost=0.25, ordered=False),
     Candidate("c-deepset", "sum", "none"),
-    Candidate("c-pairs", ordered=False),
+    Candidate("c-pairs", cost=0.25, ordered=False),
 )
 #: Compared networks where values must not be negative.
 MONOTONE = (Candidate("c-deepset", "sum", "none"), Candidate("c-gru", "sum", "none"))
@@ -104,7 +112,8 @@ def choose(
     if recorded is not None:
         plan = _named(recorded.model).plan(problem, options)
         model = replace(plan.model, mixed=recorded.model.mixed, members=recorded.model.members)
-        return replace(plan, model=model, temperature=recorded.temperature, choice=recorded.choice)
+        plan = replace(plan, temperatures=recorded.temperatures, choice=recorded.choice)
+        return replace(plan, model=model)
     many = len(problem.train) >= SOME_SETS
     candidates = _candidates(problem, options)
     compares = bool(candidates) and options.model is None and not problem.exact
@@ -112,10 +121,13 @@ def choose(
     if not compares and not calibrates:
         return make_plan(problem, options)
     named = make_plan(problem, options)
-    candidates = candidates[: BUDGET * named.model.members] if compares else [_named(named.model)]
+    budget = BUDGET * named.model.members
+    candidates = _affordable(candidates, budget) if compares else [_named(named.model)]
     plans = [candidate.plan(problem, options) for candidate in candidates]
     try:
-        problem, parts = _parts(problem, plans, many=many)
+        # Each candidate is trained on K - 1 parts of K, K times: K - 1 trainings.
+        folds = 1 + int(budget / sum(c.cost for c in candidates))
+        problem, parts = _parts(problem, plans[0].seed, many=many, folds=min(FOLDS, folds))
     except InputError as error:  # too few sets: a stated default
         return replace(plans[0], choice={"reason": f"not compared: {error}"})
     raws = _held_out(problem, plans, parts, progress)
@@ -124,14 +136,22 @@ def choose(
         # Averaging members cools the logits of a single one already.
         heat = judge.temperature(raws[0])
         heat = heat if named.model.members == 1 else heat**0.5
-        return replace(named, temperature=float(f"{heat:.4g}"))
+        return replace(named, temperatures=_rounded([heat] * named.model.members))
+    heats = [judge.temperature(raw) for raw in raws]
+    raws = [raw / heat for raw, heat in zip(raws, heats, strict=True)]
     chosen = _select(raws, judge, members=named.model.members)
     heat = judge.temperature(np.mean([raws[k] for k in chosen], axis=0))
     return replace(
         _mixture(candidates, plans, chosen),
-        temperature=float(f"{heat:.4g}"),
+        temperatures=_rounded([heat * heats[k] for k in chosen]),
         choice=_record(candidates, raws, chosen, judge),
     )
+
+
+def _rounded(temperatures: list[float]) -> tuple[float, ...]:
+    """Return temperatures as they are recorded; none if all are 1."""
+    found = tuple(float(f"{t:.4g}") for t in temperatures)
+    return found if any(t != 1 for t in found) else ()
 
 
 def _named(spec: ModelSpec) -> Candidate:
@@ -145,6 +165,11 @@ def _candidates(problem: Problem, options: Options) -> list[Candidate]:
     # Sets of little weight alone in a leaf would move its logit as far as heavy ones.
     alike = problem.train.weights is None
     boosts = problem.target.kind != "survival" and options.teacher is None and alike
+    # Every output has its own trees: with 13, they take four times as long as a C-GRU.
+    boosts = boosts and problem.target.outputs <= MOST_TREES
+    covariates = problem.train.covariates is not None
+    boosts = boosts and not covariates  # see ModelSpec
+    learned = covariates and found is CANDIDATES  # a level of the labels belongs to the baseline
     return [
         c
         for c in found
@@ -152,6 +177,7 @@ def _candidates(problem: Problem, options: Options) -> list[Candidate]:
         and (boosts or c.model != "c-trees")
         and options.aggregation in (None, c.aggregation)
         and options.baseline in (None, c.baseline)
+        and (c.baseline == "learned" or not learned or options.baseline == "none")
     ]
 
 
@@ -197,35 +223,37 @@ class _Judge:
 
 
 def _select(raws: list[Array], judge: _Judge, *, members: int) -> list[int]:
-    """Return the candidate of every member, added greedily to the average."""
+    """Return the candidate of every member, added greedily; the most frequent one first."""
     chosen: list[int] = []
     for _ in range(members):
         averages = [np.mean([raws[c] for c in [*chosen, k]], axis=0) for k in range(len(raws))]
         chosen.append(int(np.argmin([judge.loss(average) for average in averages])))
-    return chosen
+    return sorted(chosen, key=lambda k: (-chosen.count(k), chosen.index(k)))
 
 
 def _mixture(candidates: list[Candidate], plans: list[Plan], chosen: list[int]) -> Plan:
-    """Return the plan for an average of candidates, the most frequent one first."""
-    chosen = sorted(chosen, key=lambda k: (-chosen.count(k), chosen.index(k)))
+    """Return the plan for an average of candidates."""
     first, titles = plans[chosen[0]], tuple(candidates[k].title for k in chosen)
     mixed = titles if len(set(titles)) > 1 else ()
     return replace(first, model=replace(first.model, mixed=mixed))
 
 
-def _parts(problem: Problem, plans: list[Plan], *, many: bool) -> tuple[Problem, Parts]:
+def _affordable(candidates: list[Candidate], budget: float) -> list[Candidate]:
+    """Return the first candidates, as many as can be trained once."""
+    costs = np.cumsum([c.cost for c in candidates])
+    return candidates[: max(1, int(np.searchsorted(costs, budget, side="right")))]
+
+
+def _parts(problem: Problem, seed: int, *, many: bool, folds: int) -> tuple[Problem, Parts]:
     """Return the sets to compare on, and their folds: one where sets are many."""
-    seed = plans[0].seed
-    if many:
-        if len(problem.train) > SOME_SETS:
-            _, kept = problem.hold_out(SOME_SETS / len(problem.train), seed=seed)
-            problem = problem.subset(kept)
-        _, test = problem.hold_out(HELD_OUT, seed=seed)
-        rest = np.setdiff1d(np.arange(len(problem.train)), test)
-        return problem, [(rest, test)]
-    # Each of C candidates is trained on K - 1 parts of K, K times: C (K - 1) trainings.
-    affordable = 1 + BUDGET * plans[0].model.members // len(plans)
-    return problem, make_folds(problem, seed=seed, count=max(2, min(FOLDS, affordable)))
+    if not many:
+        return problem, make_folds(problem, seed=seed, count=max(2, folds))
+    if len(problem.train) > SOME_SETS:
+        _, kept = problem.hold_out(SOME_SETS / len(problem.train), seed=seed)
+        problem = problem.subset(kept)
+    _, test = problem.hold_out(HELD_OUT, seed=seed)
+    rest = np.setdiff1d(np.arange(len(problem.train)), test)
+    return problem, [(rest, test)]
 
 
 def _record(

@@ -18,7 +18,7 @@ import numpy as np
 from capnets.errors import InputError, unknown
 from capnets.learn.options import Options
 from capnets.learn.problem import INSTANCES, Problem
-from capnets.models import ModelSpec
+from capnets.models import MODELS, ModelSpec
 from capnets.models.capacity import ACTIVATIONS
 from capnets.models.sorted import BY_WORTH
 from capnets.nn.encoders import width_for
@@ -71,8 +71,9 @@ class Plan:
         Prior knowledge about added values, as penalties.
     valid_share
         Share of the training sets to hold out for validation, if the problem has none.
-    temperature
-        Divisor of the trained network's logits, from inner folds (see `capnets.learn.choice`).
+    temperatures
+        Divisor of the logits of every member, from inner folds (see `capnets.learn.choice`). Empty:
+        logits stay as they are.
     teacher
         Teacher that labels additional subsets (see `capnets.learn.teacher`), or None.
     choice
@@ -86,7 +87,7 @@ class Plan:
     seed: int = 0
     priors: tuple[Prior, ...] = ()
     valid_share: float = 0.0
-    temperature: float = 1.0
+    temperatures: tuple[float, ...] = ()
     teacher: str | None = None
     choice: dict[str, Any] | None = field(default=None, compare=False)
 
@@ -100,10 +101,15 @@ class Plan:
             orders=int(config.data.get("orders", 1)),
             seed=config.seed,
             priors=tuple(prior_from_dict(prior) for prior in config.priors),
-            temperature=float(config.data.get("temperature", 1.0)),
+            temperatures=_temperatures(config),
             teacher=config.data.get("taught_by"),
             choice=config.data.get("choice"),
         )
+
+    @property
+    def temperature(self) -> float:
+        """Mean temperature of the members; 1 if logits stay as they are."""
+        return float(np.mean(self.temperatures)) if self.temperatures else 1.0
 
     def config(self, problem: Problem) -> RunConfig:
         """Return the plan as a run records it, with the origin of the data."""
@@ -132,13 +138,21 @@ class Plan:
         }
         if schema is None and names is not None:
             data["feature_names"] = list(names)
-        if self.temperature != 1:
-            data["temperature"] = self.temperature
+        if schema is None and problem.train.covariate_names is not None:
+            data["covariate_names"] = list(problem.train.covariate_names)
+        if self.temperatures:
+            data["temperatures"] = list(self.temperatures)
         if self.teacher is not None:
             data["taught_by"] = self.teacher
         if self.choice is not None:
             data["choice"] = self.choice
         return data
+
+
+def _temperatures(config: RunConfig) -> tuple[float, ...]:
+    if "temperature" in config.data:  # runs before 2026-11-18: one for all members
+        return (float(config.data["temperature"]),) * config.model.members
+    return tuple(map(float, config.data.get("temperatures", ())))
 
 
 def make_plan(problem: Problem, options: Options | None = None) -> Plan:
@@ -164,6 +178,8 @@ def _teacher(problem: Problem, options: Options) -> str | None:
         return None
     if options.teacher not in TEACHERS:
         raise unknown("teacher", options.teacher, TEACHERS)
+    if problem.train.covariates is not None:
+        raise InputError("teacher: sets with covariates cannot be taught; leave one of both out")
     if problem.exact or problem.target.kind == "survival" or problem.instances == "pictures":
         raise InputError("teacher: only amounts and classes of rows can be taught; leave it out")
     return options.teacher
@@ -197,7 +213,7 @@ def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
     chosen: dict[str, Any] = {
         "activation": "abs" if problem.exact else "identity",
         "aggregation": "sum",
-        "baseline": "none",
+        "baseline": _baseline(problem, options),
         "hidden": preset.hidden,
         "layers": preset.layers,
         "dropout": preset.dropout if inputs == "standardize" else 0.0,
@@ -209,6 +225,11 @@ def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
             f"activation {options.activation!r} gives no negative values, and logits need them; "
             "use activation='identity'"
         )
+    if problem.target.classifies and options.aggregation == "any":
+        raise InputError(
+            "aggregation 'any' predicts probabilities, but a classifier learns logits; "
+            "use SetRegressor with labels 0 and 1"
+        )
     return ModelSpec(
         options.model or DEFAULT_MODEL,
         in_features=problem.train.in_features if inputs != "pictures" else 64,
@@ -216,8 +237,17 @@ def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
         inputs=inputs,
         order=_sorting(problem, options.sort),
         width=width_for(problem.train.in_features) if problem.instances == "rows" else None,
+        covariates=problem.train.n_covariates,
         **chosen | {name: value for name, value in asked.items() if value is not None},
     )
+
+
+def _baseline(problem: Problem, options: Options) -> str:
+    """Return the default baseline: learned, if it depends on covariates and the network allows."""
+    signed = options.activation in (None, "identity") and not problem.exact
+    entry = MODELS.get(options.model or DEFAULT_MODEL)
+    allowed = entry is not None and "learned" in entry.baselines
+    return "learned" if problem.train.n_covariates and signed and allowed else "none"
 
 
 def _sorting(problem: Problem, sort: str | int | None) -> str | int:
@@ -257,7 +287,7 @@ def _recipe(problem: Problem, options: Options, preset: Preset) -> Recipe:
 
 def _batch_instances(sets: Sets, recipe: Recipe) -> int | None:
     """Return a limit on the instances per step where a step would need much memory."""
-    width = math.prod(sets.feature_shape)
+    width = math.prod(sets.feature_shape) + sets.n_covariates
     sizes = sets.sizes
     if recipe.sample_instances is not None:
         sizes = np.minimum(sizes, recipe.sample_instances)

@@ -44,6 +44,8 @@ def distill(
     seed
         Seed of the subsets.
     """
+    if problem.train.covariates is not None:
+        raise InputError("teacher: sets with covariates cannot be taught; leave one of both out")
     generator = np.random.default_rng(seed)
     drawn = _subsets(problem.train, subsets, generator)
     y = _labels(problem.target, np.asarray(teacher(drawn)), len(drawn), generator)

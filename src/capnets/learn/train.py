@@ -74,15 +74,16 @@ def learn(
         model, train, valid, recipe=recipe, seed=plan.seed, loss=plan.loss,
         priors=plan.priors, checkpoint=checkpoint, callbacks=callbacks, fabric=fabric,
     )  # fmt: skip
-    if plan.temperature != 1:
-        divide_outputs(model, plan.temperature)
+    if plan.temperatures:
+        divide_outputs(model, plan.temperatures)
     return Learned(model, history)
 
 
-def divide_outputs(model: SetModel, divisor: float) -> None:
-    """Divide all predictions and added values of a network by a number."""
+def divide_outputs(model: SetModel, divisors: Sequence[float]) -> None:
+    """Divide the predictions and added values of every member by its number."""
+    members = model.each if isinstance(model, Ensemble) else [model]
     with torch.no_grad():
-        for network in model.each if isinstance(model, Ensemble) else [model]:
+        for network, divisor in zip(members, divisors, strict=True):
             network.unit.div_(divisor)
 
 

@@ -18,7 +18,7 @@ from capnets.models.base import (
     Level,
     Mask,
     Prediction,
-    SetModel,
+    SingleModel,
     differences,
     prefix_by_prefix,
 )
@@ -30,7 +30,7 @@ from capnets.nn.encoders import features_read, final_layer
 __all__ = ["ENTRY", "AdditiveMIL"]
 
 
-class AdditiveMIL(SetModel):
+class AdditiveMIL(SingleModel):
     """Decode every instance, scaled by its attention, and sum."""
 
     ordered = False

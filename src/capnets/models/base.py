@@ -33,12 +33,14 @@ from torch import Tensor, nn
 from capnets.errors import InputError
 from capnets.nn import masked
 from capnets.nn.cells import check_state
+from capnets.nn.covariates import CovariateBaseline
 from capnets.nn.encoders import final_layer
 
 __all__ = [
     "AdditiveModel",
     "PrefixModel",
     "SetModel",
+    "SingleModel",
     "SteppingModel",
     "WholeSetModel",
     "differences",
@@ -91,8 +93,6 @@ class SetModel(nn.Module, ABC):
         softmax. They exist because the published network has and counts them.
     encodes
         Whether instances behind `inputs` are read by the module `encoder` alone, one by one.
-    delegates
-        Whether other networks inside read the instances, each through its own `inputs`.
     last
         Name of the submodule that ends in the prediction; see `final`.
     inputs
@@ -100,6 +100,8 @@ class SetModel(nn.Module, ABC):
     unit
         The amount of label (per output) that the network's own number 1 stands for. Set by `start`;
         a buffer, so that it is saved with the weights but never trained.
+    covariate_baseline
+        The part of the baseline that depends on covariates; None for a network without them.
     """
 
     additive: bool = False
@@ -111,7 +113,6 @@ class SetModel(nn.Module, ABC):
     smooth: bool = True
     idle: tuple[str, ...] = ()
     encodes: bool = False
-    delegates: bool = False
     last: str = "decoder"
     unit: Tensor
 
@@ -119,6 +120,7 @@ class SetModel(nn.Module, ABC):
         super().__init__()
         self.in_features = in_features
         self.inputs: nn.Module = nn.Identity()
+        self.covariate_baseline: CovariateBaseline | None = None
         self.register_buffer("unit", torch.ones(outputs))
 
     @property
@@ -162,7 +164,22 @@ class SetModel(nn.Module, ABC):
         0 unless the network learns a baseline. A network that is not additive cannot read an empty
         set; its values are counted from 0, too.
         """
+        if self.covariates:
+            raise InputError("the baseline depends on covariates: there is one per set, not one")
         return self.unit * self.empty()
+
+    @property
+    @abstractmethod
+    def covariates(self) -> int:
+        """Number of covariates, the last features of every instance."""
+
+    @abstractmethod
+    def baselines(self, x: Instances) -> Prediction:
+        """Return the prediction for the empty set, for each set of a batch and its covariates."""
+
+    @abstractmethod
+    def read(self, x: Instances, mask: Mask) -> Read:
+        """Check instances and mask, and apply `inputs`."""
 
     @property
     def final(self) -> nn.Linear:
@@ -174,10 +191,13 @@ class SetModel(nn.Module, ABC):
 
     def forward(self, x: Instances, mask: Mask = None) -> Prediction:
         """Return one prediction per set and output; the baseline for an empty set."""
-        x = self._checked(x, mask)
+        read = self._checked(x, mask)
         if x.shape[1] == 0:  # cells raise an error for empty sets
-            return self.baseline.expand(len(x), -1)
-        return self.unit * self.predict(x, mask)
+            return self.baselines(x)
+        found = self.predict(read, mask)
+        if self.covariate_baseline is not None:
+            found = found + self.covariate_baseline(x)
+        return self.unit * found
 
     def added_values(self, x: Instances, mask: Mask = None) -> AddedValues:
         """Return the added value of each instance; 0 for padding."""
@@ -185,19 +205,6 @@ class SetModel(nn.Module, ABC):
         if x.shape[1] == 0:
             return self.unit.new_zeros(len(x), 0, self.outputs)
         return masked.blank(self.unit * self.values(x), mask)
-
-    def read(self, x: Instances, mask: Mask) -> Read:
-        """Check instances and mask, and apply `inputs`."""
-        masked.check_mask(x, mask)
-        if self.delegates:
-            return x
-        x = self.inputs(x)
-        if self.in_features is not None and (x.ndim != 3 or x.shape[2] != self.in_features):
-            raise InputError(
-                f"instances have shape {tuple(x.shape[2:])}, but this network was built for "
-                f"{self.in_features} features: x must be sets x instances x {self.in_features}"
-            )
-        return x
 
     def check_labels(self, y: Any, *, logits: bool = False) -> None:
         """Raise if the network cannot predict such labels, or not with a loss on logits."""
@@ -228,6 +235,8 @@ class SetModel(nn.Module, ABC):
     def _checked(self, x: Instances, mask: Mask) -> Read:
         if not self.additive:
             self.check_some(x, mask)
+        if self.covariate_baseline is not None:
+            x = self.covariate_baseline.partly_hidden(x)
         return self.read(x, mask)
 
     @torch.no_grad()
@@ -236,7 +245,33 @@ class SetModel(nn.Module, ABC):
         self.final.bias.copy_(bias)
 
 
-class AdditiveModel(SetModel):
+class SingleModel(SetModel):
+    """A network that reads the instances itself, unlike an average of networks."""
+
+    @property
+    def covariates(self) -> int:
+        return 0 if self.covariate_baseline is None else self.covariate_baseline.covariates
+
+    def baselines(self, x: Instances) -> Prediction:
+        if self.covariate_baseline is None:
+            return self.baseline.expand(len(x), -1)
+        if x.shape[1] == 0:
+            raise InputError("an empty set needs a row of padding that ends in its covariates")
+        level: Tensor = self.covariate_baseline(x)
+        return self.unit * (self.empty() + level)
+
+    def read(self, x: Instances, mask: Mask) -> Read:
+        masked.check_mask(x, mask)
+        x = self.inputs(x)
+        if self.in_features is not None and (x.ndim != 3 or x.shape[2] != self.in_features):
+            raise InputError(
+                f"instances have shape {tuple(x.shape[2:])}, but this network was built for "
+                f"{self.in_features} features: x must be sets x instances x {self.in_features}"
+            )
+        return x
+
+
+class AdditiveModel(SingleModel):
     """A network whose prediction is the sum of its added values; the baseline is 0."""
 
     additive = True
@@ -252,7 +287,7 @@ class AdditiveModel(SetModel):
         self._start_at(unit, label / unit / size)
 
 
-class SteppingModel(SetModel):
+class SteppingModel(SingleModel):
     """An additive network that can also read a set one instance at a time.
 
     Attributes
@@ -280,7 +315,7 @@ class SteppingModel(SetModel):
         """Compute the same in units, for one instance per set that passed `inputs`."""
 
 
-class PrefixModel(SetModel):
+class PrefixModel(SingleModel):
     """A network whose added values are differences between the predictions of prefixes."""
 
     @abstractmethod

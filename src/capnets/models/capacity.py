@@ -68,7 +68,7 @@ class CapacityNetwork(SteppingModel):
         predictions are monotone *under appending*; removing an instance from the middle may still
         raise the prediction.
     aggregation
-        `sum` as in the paper, `mean`, `mean+sum` or `any`. All but `sum` need
+        `sum` as in the paper, `mean`, `mean+sum`, `any` or `last`. All but `sum` need
         `activation="identity"`.
     baseline
         `none` (the empty set is worth 0) or `learned`, which needs `activation="identity"`.
@@ -110,7 +110,7 @@ class CapacityNetwork(SteppingModel):
         self.aggregation = kind(outputs, learned=baseline == "learned")
         self.activation = activation
         self.probability = kind.probability
-        self.positional = cell.ordered
+        self.ordered, self.positional = cell.context, cell.ordered
         self.state_features = cell.state_features + kind.memory * outputs
 
     def values(self, x: Instances) -> AddedValues:

@@ -20,10 +20,12 @@ from capnets.models.base import (
     Level,
     Mask,
     Prediction,
+    Read,
     SetModel,
     State,
     SteppingModel,
 )
+from capnets.nn import masked
 from capnets.nn.cells import check_state
 
 __all__ = ["Ensemble"]
@@ -46,13 +48,11 @@ class Ensemble(SetModel):
     True
     """
 
-    delegates = True
-
     def __init__(self, members: Sequence[SetModel]) -> None:
         if not members:
             raise InputError("an ensemble needs at least one member")
         first = members[0]
-        for name in ("in_features", "outputs"):
+        for name in ("in_features", "outputs", "covariates"):
             sizes = {getattr(m, name) for m in members} - {None}  # None: not declared
             if len(sizes) > 1:
                 raise InputError(
@@ -111,6 +111,20 @@ class Ensemble(SetModel):
     def closed_form(self) -> bool:  # type: ignore[override]
         """Return whether all members have Shapley values in closed form."""
         return all(m.closed_form for m in self.each)
+
+    @property
+    def covariates(self) -> int:
+        """Number of covariates of each member."""
+        return self.each[0].covariates
+
+    def baselines(self, x: Instances) -> Prediction:
+        """Return the mean of the members' baselines."""
+        return torch.stack([m.baselines(x) for m in self.each]).mean(0)
+
+    def read(self, x: Instances, mask: Mask) -> Read:
+        """Check the mask; every member reads the instances through its own `inputs`."""
+        masked.check_mask(x, mask)
+        return x
 
     def shapley(self, x: Instances, mask: Mask = None) -> AddedValues:
         """Return the mean of the members' Shapley values."""

@@ -24,6 +24,7 @@ from capnets.models.set_transformer import SetTransformer
 from capnets.nn import encoders
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
+from capnets.nn.independent import IndependentCell
 
 if TYPE_CHECKING:
     from capnets.models.spec import ModelSpec
@@ -47,6 +48,7 @@ def _capacity(
     *,
     width: int = 1,
     counterpart: str | None = None,
+    aggregations: tuple[str, ...] = (*AGGREGATIONS,),
 ) -> Entry:
     def make(spec: ModelSpec) -> SetModel:
         made = cell(spec.hidden, width * spec.hidden)
@@ -64,7 +66,7 @@ def _capacity(
         label,
         about,
         make,
-        aggregations=(*AGGREGATIONS,),
+        aggregations=aggregations,
         baselines=BASELINES,
         counterpart=counterpart,
     )
@@ -110,6 +112,12 @@ BUILT_IN: dict[str, Entry] = {
     "c-gru": _capacity("C-GRU", "capacity network on a GRU", GRUCell, counterpart="gru"),
     "c-deepset": _capacity(  # twice as many kinds as features
         "C-DeepSet", "capacity network on counts of the instances before", ContextCell, width=2
+    ),
+    "c-independent": _capacity(
+        "C-Independent",
+        "every instance on its own: the aggregation alone joins them",
+        lambda features, hidden: IndependentCell(features),
+        aggregations=("sum", "mean", "mean+sum", "any"),  # not the last instance alone
     ),
     "c-potential": Entry(
         "C-Potential", "capacity network without order: a monotone set function", _potential

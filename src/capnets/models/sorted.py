@@ -23,6 +23,7 @@ from capnets.models.base import (
     Mask,
     Prediction,
     SetModel,
+    SingleModel,
     differences,
     prefix_by_prefix,
 )
@@ -35,7 +36,7 @@ Order = Int[Tensor, "sets size"]
 BY_WORTH = "worth"
 
 
-class ReorderedNetwork(SetModel):
+class ReorderedNetwork(SingleModel):
     """Pass instances to another network in an order that does not depend on the given one."""
 
     ordered = False

@@ -18,6 +18,7 @@ from capnets.models.ensemble import Ensemble
 from capnets.models.registry import MODELS
 from capnets.models.sorted import SortedNetwork
 from capnets.nn import encoders
+from capnets.nn.covariates import CovariateBaseline
 from capnets.nn.random import draw_from
 from capnets.records import Record
 
@@ -55,8 +56,8 @@ class ModelSpec(Record):
         Order in which instances are read: `given`, or sorted by `worth` or by the index of a
         feature; see `capnets.models.sorted`.
     aggregation
-        How values form the prediction of a capacity network: `sum`, `mean`, `mean+sum` or `any`;
-        see `capnets.models.aggregations`.
+        How values form the prediction of a capacity network: `sum`, `mean`, `mean+sum`, `any` or
+        `last`; see `capnets.models.aggregations`.
     baseline
         Prediction for the empty set: `none` (0) or `learned`.
     width
@@ -65,6 +66,9 @@ class ModelSpec(Record):
     mixed
         Networks of the members if they differ, each as `name:aggregation:baseline`. All other
         settings are shared. Empty: all members are the network `name`.
+    covariates
+        Numbers that are known of a set as a whole. They follow the `in_features` features of every
+        instance, and the baseline depends on them; see `capnets.nn.covariates`.
     """
 
     name: str
@@ -82,6 +86,7 @@ class ModelSpec(Record):
     baseline: str = "none"
     width: int | None = None
     mixed: tuple[str, ...] = ()
+    covariates: int = 0
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -108,6 +113,7 @@ class ModelSpec(Record):
         if self.warp and self.inputs != "pictures":
             raise InputError(f"warp needs inputs='pictures', not {self.inputs!r}")
         self._check_parts()
+        self._check_covariates()
         if self.mixed and len(self.mixed) != self.members:
             raise InputError(f"{len(self.mixed)} mixed networks, but members={self.members}")
         if self.mixed:
@@ -145,6 +151,24 @@ class ModelSpec(Record):
         if (self.aggregation, self.baseline) != ("sum", "none"):
             check_parts(self.activation, self.aggregation, self.baseline)
 
+    def _check_covariates(self) -> None:
+        if not 0 <= self.covariates <= 2**20:
+            raise InputError(f"covariates must be a whole number from 0, not {self.covariates!r}")
+        if not self.covariates:
+            return
+        if self.inputs == "pictures":
+            raise InputError("covariates need instances that are rows of features, not pictures")
+        if self.name == "c-trees":
+            raise InputError(
+                "c-trees does not support covariates: its trees grow before the baseline learns; "
+                "use c-pool"
+            )
+        if AGGREGATIONS[self.aggregation].probability:
+            raise InputError(
+                f"aggregation {self.aggregation!r} gives probabilities, to which a baseline that "
+                "depends on covariates cannot be added: use another aggregation"
+            )
+
     def build(self, seed: int | None = None) -> SetModel:
         """Build the network, with initial weights drawn from the seed.
 
@@ -155,11 +179,16 @@ class ModelSpec(Record):
         return members[0] if self.members == 1 else Ensemble(members)
 
     def _network(self) -> SetModel:
-        model = MODELS[self.name].make(self)
+        read = replace(self, in_features=self.in_features + self.covariates, covariates=0)
+        model = MODELS[self.name].make(read)
         if self.order != "given":
             model = SortedNetwork(model, by=self.order)
         own = MODELS[self.name].drops_out
-        model.inputs = INPUTS[self.inputs](replace(self, dropout=0.0) if own else self)
+        model.inputs = INPUTS[self.inputs](replace(read, dropout=0.0) if own else read)
+        if self.covariates:
+            model.covariate_baseline = CovariateBaseline(
+                self.covariates, self.outputs, hidden=self.hidden
+            )
         return model
 
 

@@ -22,40 +22,21 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.autograd.function import Function
 from torch.func import functional_call
-from torch.nn.modules.module import _has_any_global_hook
 
 from capnets.errors import unknown
 from capnets.nn import kernels
 from capnets.nn.encoders import each
+from capnets.nn.kernels.chain import LARGE_LAYER, Modules, find_chain
 from capnets.nn.kernels.kernel import BLOCK, Array, CellKernel, Kernel, to_array
 
 if TYPE_CHECKING:
     from capnets.nn.cells import Cell, RecurrentCell
 
-__all__ = [
-    "BACKENDS",
-    "Choice",
-    "encode_scan_decode",
-    "explain",
-    "is_transformed",
-    "scan",
-    "threads_for",
-    "use",
-    "wants_kernels",
-]
-
 Instances = Float[Tensor, "sets size *features"]
 Results = Float[Tensor, "sets size last"]
 Gradients = tuple[Tensor | None, ...]
-Modules = tuple[nn.Module, ...]
 
 BACKENDS = ("auto", "kernels", "native", "reference")
-
-#: Layers with more weights than this are left to torch, whose matrix products are faster.
-LARGE_LAYER = 2**15
-#: Recurrent matrices above this size are left to torch where it has several threads to share the
-#: products of at least `FEW` sets.
-LARGE_MATRIX, FEW = 2**16, 4
 
 _wanted: ContextVar[str] = ContextVar("backend", default="auto")
 _choices: ContextVar[list[Choice] | None] = ContextVar("choices", default=None)
@@ -192,86 +173,11 @@ def _decide(modules: Modules, x: Tensor) -> Choice:
         return native(f"kernels read sets x instances x features, not {tuple(x.shape)}")
     if not kernels.available():
         return native("numba is not installed: pip install 'capnets[compiled]'")
-    chain = _chain(modules, x)
+    chain = find_chain(modules, x, forced=wanted == "kernels")
     if isinstance(chain, str):
         return native(chain)
     words = "one compiled function" if len(modules) > 1 else "compiled"
     return Choice(modules, "kernels", words, chain)
-
-
-def _chain(modules: Modules, x: Tensor) -> tuple[Kernel, ...] | str:
-    """Return a kernel for each module, or the reason why there is none."""
-    found: list[Kernel] = []
-    width = x.shape[2]
-    hooked = _has_any_global_hook()  # type: ignore[no-untyped-call]
-    for module in modules:
-        if hooked or _has_hooks(module):
-            return "hooks must see what passes between modules"
-        if isinstance(module, nn.Sequential):
-            kernel = _layers(module)
-        else:
-            kernel = _cell(module, len(x), alone=len(modules) == 1)
-        if isinstance(kernel, str):
-            return kernel
-        after = kernel.width(width)
-        if after is None:
-            return f"{type(module).__name__} does not fit {width} features"
-        if any(p.dtype != torch.float32 or p.device != x.device for p in kernel.parameters):
-            return f"{type(module).__name__} is not float32 on a CPU"
-        found.append(kernel)
-        width = after
-    return (*found,)
-
-
-def _layers(network: nn.Sequential) -> Kernel | str:
-    """Return the kernel of linear layers with ReLU between them."""
-    if type(network) is not nn.Sequential or len(network) % 2 == 0:
-        return "kernels are for linear layers with ReLU between them"
-    parameters: list[Tensor] = []
-    for place, layer in enumerate(network):
-        if type(layer) is not (nn.ReLU if place % 2 else nn.Linear):
-            return f"kernels are for linear layers with ReLU between them, not {layer}"
-        if _has_hooks(layer):
-            return "hooks must see what passes between layers"
-        for parameter in layer._parameters.values():  # faster than one attribute at a time
-            if parameter is None:
-                return "a linear layer has no bias"
-            if parameter.numel() > LARGE_LAYER and _wanted.get() != "kernels":
-                return f"a layer has more than {LARGE_LAYER:,} weights: torch is faster"
-            parameters.append(parameter)
-    from capnets.nn.kernels.layers import Layers
-
-    return Layers(*parameters)
-
-
-def _cell(cell: Any, sets: int, *, alone: bool) -> Kernel | str:
-    """Return the kernel of a cell."""
-    kernel: CellKernel | None = cell.kernel() if hasattr(cell, "kernel") else None
-    if kernel is None:
-        return f"there is no kernel for {type(cell).__name__}"
-    if [*map(id, cell.parameters())] != [*map(id, kernel.parameters)]:
-        return f"the weights of {type(cell).__name__} are parametrized"
-    if (
-        sets >= FEW
-        and torch.get_num_threads() > 1
-        and kernel.parameters[1].numel() > LARGE_MATRIX
-        and _wanted.get() != "kernels"
-    ):
-        return "torch shares products this large among its threads"
-    if kernel.prefers_torch(sets, alone=alone) and _wanted.get() != "kernels":
-        return f"torch's module is faster for {kernel.parameters[1].shape[1]} dimensions"
-    if kernel.width(cell.in_features) not in (None, cell.out_features):
-        return f"the weights of {type(cell).__name__} were replaced by others"
-    return kernel
-
-
-def _has_hooks(module: nn.Module) -> bool:
-    return bool(
-        module._forward_hooks
-        or module._forward_pre_hooks
-        or module._backward_hooks
-        or module._backward_pre_hooks
-    )
 
 
 def _run(choice: Choice, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

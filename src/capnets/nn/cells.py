@@ -42,12 +42,15 @@ class Cell(nn.Module, ABC):
         Sizes of :math:`e_i`, of :math:`z_i` and of the state.
     ordered
         Whether the order of the instances before can matter.
+    context
+        Whether a state depends on the instances before at all.
     gates
         The number of linear maps that are stacked in each weight matrix of the cell. Muon
         orthogonalises them one by one; 0 leaves all of them to AdamW.
     """
 
     ordered: bool = True
+    context: bool = True
     gates: int = 1
     in_features: int
     out_features: int
@@ -80,7 +83,7 @@ class Cell(nn.Module, ABC):
                 f"{self.in_features}: they must be sets x instances x {self.in_features}"
             )
         if state is None:
-            return self.initial_state(len(e))
+            return self.initial_state(len(e)) if self.state_features else e.new_zeros(len(e), 0)
         check_state(state, e, features=self.state_features)
         return state
 

@@ -118,6 +118,7 @@ def in_groups(
         longest = int(counts[left[0]])
         group = left[2 * counts[left] >= longest]
         left = left[len(group) :]
+        longest = max(longest, 1)  # padding carries the covariates of empty sets
         part = mask[group, :longest]
         groups.append(group)
         scale = _times.get()

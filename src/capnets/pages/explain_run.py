@@ -16,6 +16,7 @@ from capnets.explain.render.instances import Features, Images, Instances, Texts,
 from capnets.ingest import FeatureFolder, Schema
 from capnets.ingest.columns import MOLECULES
 from capnets.ingest.sources import open_source
+from capnets.learn.plan import Plan
 from capnets.learn.tasks import task_of
 from capnets.runs import Run
 from capnets.sets import Sets
@@ -88,10 +89,12 @@ def explain_run(
 
 def _calibration(run: Run) -> str:
     """Say how probabilities were calibrated; empty if they were not."""
-    temperature = float(run.config.data.get("temperature", 1))
-    if temperature == 1:
+    temperatures = Plan.of(run.config).temperatures
+    if not temperatures:
         return ""
-    return f". Calibrated on inner folds: logits are divided by {temperature:.3g}"
+    low, high = (f"{t:.3g}" for t in (min(temperatures), max(temperatures)))
+    divisor = low if low == high else f"{low} to {high}"
+    return f". Calibrated on inner folds: logits are divided by {divisor}"
 
 
 def map_run(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from capnets.paper.claims import IMAGE_TASKS, Case, Claim, Count, least, lower
+from capnets.paper.claims import IMAGE_TASKS, Case, Claim, least, lower
 from capnets.paper.compare import Comparison
 from capnets.paper.compared import Compared, Number
 from capnets.paper.names import BEYOND, CAPACITY, MODELS, label
@@ -45,14 +43,13 @@ def count_beyond(comparison: Comparison) -> tuple[Claim, ...]:
 def _below_the_papers_best(main: Compared) -> Claim:
     """Compare with printed numbers, for experiments of the same size and protocol only."""
     alike = main.protocol == "shared" and main.scale.name == "full"
-    cases = [_at_most_the_printed(main, task) if alike else None for task in IMAGE_TASKS]
-    return _claim(
+    return Claim.of(
         main,
         "the-papers-best",
-        cases,
         "The best of the three capacity networks is at or below the lowest error that the paper "
         "prints for any network.",
         "five image tasks, at two digits; recipe and features are ours, so this measures them too",
+        [_at_most_the_printed(main, task) if alike else None for task in IMAGE_TASKS],
     )
 
 
@@ -77,19 +74,4 @@ def _ahead(
         return least([compared.found(other, column) for other in others])
 
     cases = [lower(compared.found(model, column), rivals(column)) for column in columns]
-    return _claim(compared, f"{model} {compared.table.name}", cases, says, counted)
-
-
-def _claim(
-    compared: Compared, name: str, cases: Sequence[Case | None], says: str, counted: str
-) -> Claim:
-    return Claim(
-        name,
-        says,
-        counted,
-        scale=compared.scale.name,
-        recipe=compared.scale.recipe,
-        ours=Count.of(cases),
-        paper=Count(0, 0),
-        wanted=len(cases),
-    )
+    return Claim.of(compared, f"{model} {compared.table.name}", says, counted, cases)

@@ -104,6 +104,20 @@ class Claim:
     paper: Count
     wanted: int
 
+    @classmethod
+    def of(
+        cls,
+        compared: Compared,
+        name: str,
+        says: str,
+        counted: str,
+        ours: Sequence[Case | None],
+        paper: Sequence[Case | None] = (),
+    ) -> Claim:
+        """Count the cases of a claim on a table."""
+        scale, both = compared.scale, (Count.of(ours), Count.of(paper))
+        return cls(name, says, counted, scale.name, scale.recipe, *both, wanted=len(ours))
+
     @property
     def verdict(self) -> str:
         """The verdict, judged at the unfavourable end of the 95 % interval."""
@@ -151,19 +165,11 @@ Cases = Callable[[Comparison, Reader], list[Case | None]]
 
 def count_claims(comparison: Comparison) -> tuple[Claim, ...]:
     """Count all claims."""
-    return tuple(
-        Claim(
-            name,
-            says,
-            counted,
-            scale=comparison.tables[table].scale.name,
-            recipe=comparison.tables[table].scale.recipe,
-            ours=Count.of(ours := cases(comparison, Compared.found)),
-            paper=Count.of(cases(comparison, Compared.claimed)),
-            wanted=len(ours),
-        )
-        for name, table, says, counted, cases in CLAIMS
-    )
+    found = []
+    for name, table, says, counted, cases in CLAIMS:
+        both = [cases(comparison, read) for read in (Compared.found, Compared.claimed)]
+        found.append(Claim.of(comparison.tables[table], name, says, counted, *both))
+    return tuple(found)
 
 
 def lower(a: Number | None, b: Number | None) -> Case | None:

@@ -18,7 +18,7 @@ import torch
 
 from capnets.errors import InputError
 from capnets.memory import check_memory
-from capnets.sets import display, storage, validation
+from capnets.sets import covariates, display, storage, validation
 from capnets.sets.precision import HALF
 from capnets.sets.ragged import (
     Array,
@@ -52,8 +52,10 @@ class Sets:
         never see them.
     ids, weights
         Name and weight of each set.
-    feature_names
-        Name of each feature.
+    covariates
+        Sets x covariates: what is known of a set as a whole; see `capnets.sets.covariates`.
+    feature_names, covariate_names
+        Name of each feature and of each covariate.
 
     Examples
     --------
@@ -71,6 +73,8 @@ class Sets:
     ids: Array | None = field(default=None, kw_only=True)
     weights: Array | None = field(default=None, kw_only=True)
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    covariates: Array | None = field(default=None, kw_only=True)
+    covariate_names: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in storage.ARRAYS:
@@ -80,12 +84,14 @@ class Sets:
             self.ids is not None and self.ids.dtype == object
         ):  # object arrays cannot be saved without pickle
             object.__setattr__(self, "ids", self.ids.astype(str))
-        if self.feature_names is not None:
-            object.__setattr__(self, "feature_names", tuple(self.feature_names))
+        for name in ("feature_names", "covariate_names"):
+            if (names := getattr(self, name)) is not None:
+                object.__setattr__(self, name, tuple(names))
         validation.check_kinds(self)
         for name in ("index", "offsets"):
             object.__setattr__(self, name, getattr(self, name).astype(np.int64, copy=False))
         validation.check_layout(self)
+        covariates.check_covariates(self)
 
     # Construction -------------------------------------------------------------------------------
 
@@ -152,7 +158,7 @@ class Sets:
             raise InputError("zero parts to concatenate")
         first = parts[0]
         for k, part in enumerate(parts):
-            for name in ("feature_shape", "feature_names", "outputs"):
+            for name in ("feature_shape", "feature_names", "covariate_names", "outputs"):
                 here, there = getattr(part, name), getattr(first, name)
                 if here != there:
                     raise InputError(f"part {k} has {name} {here}, part 0 has {there}")
@@ -176,6 +182,8 @@ class Sets:
             ids=_joined("ids", [p.ids for p in parts]),
             weights=_joined("weights", [p.weights for p in parts]),
             feature_names=first.feature_names,
+            covariates=_joined("covariates", [p.covariates for p in parts]),
+            covariate_names=first.covariate_names,
         )
 
     # Access -------------------------------------------------------------------------------------
@@ -203,6 +211,11 @@ class Sets:
     def in_features(self) -> int:
         """Number of features (size of the last axis)."""
         return int(self.instances.shape[-1])
+
+    @property
+    def n_covariates(self) -> int:
+        """Number of covariates."""
+        return 0 if self.covariates is None else int(self.covariates.shape[1])
 
     @property
     def outputs(self) -> int:
@@ -253,10 +266,11 @@ class Sets:
         return self._part(chosen, self.index[rows], offsets_of(sizes))
 
     def _part(self, chosen: slice | Array, index: Array, offsets: Array) -> Self:
-        y, ids, weights = (
-            None if v is None else v[chosen] for v in (self.y, self.ids, self.weights)
-        )
-        return replace(self, index=index, offsets=offsets, y=y, ids=ids, weights=weights)
+        names = ("y", "ids", "weights", "covariates")
+        parts: dict[str, Any] = {
+            n: None if (v := getattr(self, n)) is None else v[chosen] for n in names
+        }
+        return replace(self, index=index, offsets=offsets, **parts)
 
     def split(self, shares: Sequence[float], generator: torch.Generator) -> list[Self]:
         """Split the sets at random into parts of the given shares."""
@@ -301,7 +315,7 @@ class Sets:
     def save(self, folder: str | Path) -> None:
         """Write the sets to a folder of .npy files that `load` memory-maps."""
         arrays = {n: v for n in storage.ARRAYS if (v := getattr(self, n)) is not None}
-        storage.write(Path(folder), arrays, self.feature_names)
+        storage.write(Path(folder), arrays, self.feature_names, self.covariate_names)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -8,7 +8,6 @@ streamed: sets are shuffled in blocks of neighbours, and pages are released afte
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -20,9 +19,10 @@ from torch import Tensor
 from capnets.errors import InputError
 from capnets.memory import check_memory
 from capnets.sets import Array, Sets, random_orders
+from capnets.sets.covariates import append
 from capnets.sets.mapped import LARGE, is_streamed, prefetch, release
-from capnets.sets.precision import BFLOAT16
 from capnets.sets.ragged import starts_of
+from capnets.sets.tensors import as_instances, as_tensor
 
 __all__ = ["Batch", "Batches", "Sample", "batches", "instances_per_batch"]
 
@@ -30,9 +30,6 @@ __all__ = ["Batch", "Batches", "Sample", "batches", "instances_per_batch"]
 STRETCHES = 8
 #: Blocks of neighbouring sets of a streamed file that are shuffled together, and their bytes.
 BLOCKS, BLOCK_BYTES = 8, LARGE // 8
-#: Types that torch cannot gather from; such instances are converted as a whole.
-UNSIGNED = (np.uint16, np.uint32, np.uint64)
-
 
 #: Numbers in a batch of a prediction, padding included; a set of more is a batch of its own.
 NUMBERS = 2**25
@@ -52,7 +49,8 @@ class Batch:
     Parameters
     ----------
     x
-        Sets x longest x features; padding holds arbitrary values.
+        Sets x longest x features, behind them the covariates of the set; the features of padding
+        are arbitrary.
     mask
         Sets x longest, True at instances; None if every set fills its row.
     y
@@ -106,13 +104,15 @@ class Batches:
     def __init__(self, sets: Sets) -> None:
         self.sets = sets
         self.streamed = is_streamed(sets.instances)
-        self.instances = _instances(sets.instances)
+        self.instances = as_instances(sets.instances)
         self.offsets = np.asarray(sets.offsets)
-        self.index = _tensor(sets.index, torch.int64)
+        self.index = as_tensor(sets.index, torch.int64)
         self.sizes = sets.sizes
-        labels = None if sets.y is None else _tensor(sets.y, torch.float32)
+        labels = None if sets.y is None else as_tensor(sets.y, torch.float32)
         self.y = labels[:, None] if labels is not None and labels.ndim == 1 else labels
-        self.weights = None if sets.weights is None else _tensor(sets.weights, torch.float32)
+        self.weights = None if sets.weights is None else as_tensor(sets.weights, torch.float32)
+        known = sets.covariates
+        self.covariates = None if known is None else as_tensor(known, torch.float32)
 
     def take(
         self, chosen: Array, index: Tensor | None = None, *, sample: Sample | None = None
@@ -131,8 +131,10 @@ class Batches:
         whole = self.sizes[chosen]
         sizes = whole if sample is None else np.minimum(whole, sample.most)
         longest = int(sizes.max(initial=0))
+        if self.covariates is not None:
+            longest = max(longest, 1)  # padding carries the covariates of empty sets
         check_memory(
-            4 * len(chosen) * longest * math.prod(self.sets.feature_shape),
+            4 * len(chosen) * longest * (math.prod(self.sets.feature_shape) + self.n_covariates),
             what=f"a batch of {len(chosen):,} sets padded to {longest:,} instances",
             advice="make batches smaller, or put sets of similar size together (bucket=True)",
         )
@@ -146,9 +148,12 @@ class Batches:
             mask = torch.from_numpy(np.arange(longest) < sizes[:, None])
             positions = positions.where(mask, 0)  # padding may be any row
         index = self.index if index is None else index
-        rows = index[positions.flatten()] if longest else positions.flatten()
-        x = self.gather(rows).view(len(chosen), longest, *self.sets.feature_shape)
+        rows = index[positions.flatten()] if len(index) else positions.flatten()[:0]
+        shape = (len(chosen), longest, *self.sets.feature_shape)
+        x = self.gather(rows).view(shape) if len(rows) else torch.zeros(shape)
         picked = torch.from_numpy(chosen)
+        if self.covariates is not None:
+            x = append(x, self.covariates[picked])
         return Batch(
             x,
             mask,
@@ -169,6 +174,11 @@ class Batches:
         x = self.instances.index_select(0, rows).float()
         release(self.sets.instances)
         return x
+
+    @property
+    def n_covariates(self) -> int:
+        """Number of covariates."""
+        return self.sets.n_covariates
 
     @property
     def ragged(self) -> bool:
@@ -309,28 +319,7 @@ def batches(sets: Sets, *, size: int, bucket: bool = False) -> Iterator[Batch]:
 
 def instances_per_batch(sets: Sets) -> int:
     """Return the number of instances in a batch of a prediction, which bounds its memory."""
-    return max(1, NUMBERS // max(1, math.prod(sets.feature_shape)))
-
-
-def _instances(values: Array) -> Tensor:
-    """Return instances in their own type, sharing memory if torch can gather from it."""
-    if values.dtype == BFLOAT16:
-        return _tensor(values.view(np.int16), torch.int16).view(torch.bfloat16)
-    if values.dtype in UNSIGNED:
-        check_memory(
-            4 * values.size,
-            what=f"{len(values):,} instances as float32",
-            advice="store them as float32, or work on fewer",
-        )
-        return _tensor(values, torch.float32)
-    return _tensor(values)
-
-
-def _tensor(values: Array, dtype: torch.dtype | None = None) -> Tensor:
-    with warnings.catch_warnings():
-        # torch warns of read-only memory maps; nothing here writes to them.
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.from_numpy(np.asarray(values)).to(dtype)
+    return max(1, NUMBERS // max(1, math.prod(sets.feature_shape) + sets.n_covariates))
 
 
 def _cut(order: Array, sizes: Array, size: int, instances: int) -> list[Array]:

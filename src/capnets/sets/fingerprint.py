@@ -1,4 +1,4 @@
-"""Digest of sets: instances, grouping, labels and weights."""
+"""Digest of sets: instances, grouping, labels, weights and covariates."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(sets: Sets) -> str:
-    """Return the SHA-256 digest of instances, sets, labels and weights."""
+    """Return the SHA-256 digest of instances, sets, labels, weights and covariates."""
     digest = hashlib.sha256(repr(sets.instances.shape).encode())
     for _, part in blocks(sets.instances):
         digest.update(np.ascontiguousarray(part).view(np.uint8).data)
     for values in (sets.index, sets.offsets, sets.y, sets.weights):
         digest.update(b"none" if values is None else np.ascontiguousarray(values).data)
+    if sets.covariates is not None:  # sets without them keep the digest of earlier versions
+        digest.update(b"covariates" + repr(sets.covariates.shape).encode())
+        digest.update(np.ascontiguousarray(sets.covariates).data)
     return digest.hexdigest()

@@ -25,12 +25,17 @@ from capnets.sets.ragged import Array
 
 __all__ = ["ARRAYS", "read", "write"]
 
-ARRAYS = ("instances", "index", "offsets", "y", "classes", "coords", "ids", "weights")
+ARRAYS = (
+    "instances", "index", "offsets", "y", "classes", "coords", "ids", "weights", "covariates",
+)  # fmt: skip
+
+#: Names in sets.json; only sets with covariates have `covariate_names`.
+NAMES = ("feature_names", "covariate_names")
 
 #: Names of array files: the array and a token of the save.
 ARRAY_FILE = re.compile(r"([a-z]+)-[0-9a-f]{8}\.npy")
-#: Written format; a reader refuses a higher number.
-FORMAT = 3
+#: Highest format; a reader refuses a higher number. Sets without covariates are written as 3.
+FORMAT = 4
 DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, SyntaxError, TokenError)
 
 
@@ -38,6 +43,7 @@ def write(
     folder: Path,
     arrays: dict[str, Array],
     feature_names: tuple[str, ...] | None,
+    covariate_names: tuple[str, ...] | None = None,
     *,
     ready: dict[str, Path] | None = None,
 ) -> None:
@@ -46,14 +52,17 @@ def write(
     `ready` names arrays that are .npy files in the folder already, too large to be written twice.
     Such a folder belongs to one process and gets no digests, which would take another pass.
     """
+    names: dict[str, Any] = {"feature_names": feature_names}
+    if covariate_names is not None:
+        names["covariate_names"] = covariate_names
     with lock_folder(folder, busy=f"another process is saving sets to {folder}"):
-        _write(folder, arrays, feature_names, ready or {})
+        _write(folder, arrays, names, ready or {})
 
 
 def _write(
     folder: Path,
     arrays: dict[str, Array],
-    feature_names: tuple[str, ...] | None,
+    names: dict[str, Any],
     ready: dict[str, Path],
 ) -> None:
     token = secrets.token_hex(4)
@@ -64,7 +73,8 @@ def _write(
                 np.save(file, values, allow_pickle=False)
         for name, path in ready.items():
             path.rename(folder / files[name])
-        about = {"format": FORMAT, "arrays": files, "feature_names": feature_names}
+        # Earlier versions would read the sets without their covariates.
+        about = {"format": FORMAT if "covariates" in arrays else 3, "arrays": files, **names}
         if not ready:
             about["sha256"] = _digests(folder, about)
         write_json(folder / "sets.json", about)
@@ -93,7 +103,8 @@ def read(folder: Path) -> dict[str, Any]:
             )
         if about["format"] >= 3 and "sha256" in about:
             _verify(folder, about)
-        return {"feature_names": about["feature_names"]} | {
+        names = {key: about[key] for key in NAMES if key in about}
+        return {"feature_names": names.pop("feature_names"), **names} | {
             # Only a name: a folder may come from anywhere, and must not point elsewhere.
             name: _mapped(folder / Path(file).name)
             for name, file in _renamed(about["arrays"]).items()
@@ -117,7 +128,7 @@ def _digests(folder: Path, about: dict[str, Any]) -> dict[str, str]:
     for name in sorted(about["arrays"].values()):
         with (folder / Path(name).name).open("rb") as file:
             found[name] = hashlib.file_digest(file, "sha256").hexdigest()
-    described = {key: about[key] for key in ("format", "arrays", "feature_names")}
+    described = {key: about[key] for key in ("format", "arrays", *NAMES) if key in about}
     text = json.dumps([described, found], sort_keys=True)
     return found | {"sets.json": hashlib.sha256(text.encode()).hexdigest()}
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from capnets.errors import InputError
+from capnets.sets.covariates import check_values
 from capnets.sets.mapped import blocks
 from capnets.sets.precision import BFLOAT16, TOO_FAR, Range, is_far, is_number, is_wide
 from capnets.sets.ragged import Array, owner_of
@@ -86,7 +87,7 @@ def check_layout(sets: Sets) -> None:
 
 
 def check_finite(sets: Sets) -> None:
-    """Check that all features that a set uses, labels and weights are finite."""
+    """Check that all features that a set uses, labels, weights and covariates are finite."""
     bad = np.zeros(len(sets.instances), dtype=bool)
     columns = tuple(range(1, sets.instances.ndim))
     for start, part in blocks(sets.instances):
@@ -109,6 +110,7 @@ def check_finite(sets: Sets) -> None:
                 f"the {what} of {_named(sets, k)} is {values[k]}; "
                 f"give it a finite {what} or drop the set"
             )
+    check_values(sets)
 
 
 def check_digits(sets: Sets, tables: Sequence[Array]) -> None:

@@ -30,6 +30,11 @@ def begin(model: SetModel, data: Batches, recipe: Recipe, loss: Loss, *, seed: i
         draw_weights(model, torch.Generator().manual_seed(seed))
     if isinstance(model.inputs, Standardize):
         model.inputs.learn(*_moments(data))
+    if model.covariate_baseline is not None:
+        assert data.covariates is not None
+        model.covariate_baseline.learn(data.covariates)
+        if recipe.start == "wide":
+            model.covariate_baseline.start()
     size = float(data.sizes.mean())
     unit = torch.ones(model.outputs)
     if recipe.scale and loss.scaled:
@@ -78,7 +83,12 @@ def _moments(data: Batches, *, numbers: int = 2**25) -> tuple[Tensor, Tensor]:
         total = total + x.sum(0)
         squares = squares + x.square_().sum(0)
     mean = total / len(used)
-    return mean.float(), (squares / len(used) - mean.square()).clamp_min(0).sqrt().float()
+    moments = mean.float(), (squares / len(used) - mean.square()).clamp_min(0).sqrt().float()
+    if data.covariates is None:
+        return moments
+    known = data.covariates.double()
+    mean, deviation = known.mean(0).float(), known.std(0, correction=0).float()
+    return torch.cat([moments[0], mean]), torch.cat([moments[1], deviation])
 
 
 @torch.no_grad()

@@ -71,7 +71,7 @@ def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
     values: Tensor | None = None
     if setup.priors:
         values = state.network.added_values(x, batch.mask)
-        prediction = values.sum(1) + model.baseline
+        prediction = values.sum(1) + model.baselines(x)
     elif setup.fabric.world_size > 1:  # processes must call the network equally often
         with masked.sampled(batch.times):
             prediction = state.network(x, batch.mask)

@@ -15,6 +15,7 @@ from capnets.models.base import SetModel
 from capnets.nn.random import draws_elsewhere
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batch, Batches, Sample
+from capnets.sets.covariates import check_same
 from capnets.sets.fingerprint import fingerprint
 from capnets.training.losses import Loss, find_loss
 from capnets.training.priors import Prior, check_priors
@@ -139,6 +140,7 @@ class Setup:
         if sets.y is None:
             raise InputError(f"the {name} sets have no labels")
         sets.check_finite()
+        check_same(sets, self.model.covariates, None, who="this network")
         self.model.check_labels(sets.y, logits=self.loss.logits)
         self.loss.check(sets.y, outputs=self.model.outputs, name=name)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capnets.explain.render import template
 from capnets.explain.render.rows import number
 
 if TYPE_CHECKING:
@@ -60,16 +61,7 @@ def figure_page(
     tables: list[tuple[str, dict[str, Any]]],
 ) -> str:
     """Return a page of figures and tables, each with its heading."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("capnets.explain.render", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("global.html.j2").render(
+    return template("global.html.j2").render(
         title=title,
         source=source,
         about=about,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from capnets.explain.explanation import Explanation
+from capnets.explain.render import template
 from capnets.explain.render.instances import Features, Images, Instances, Texts, checked
 from capnets.explain.render.rows import Row, SetRows, number, rows_of
 
@@ -40,21 +41,12 @@ def page(
         Heading, and a line on where network and sets come from; by default those of the
         explanation.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     looks = checked(instances, explanation)
-    environment = Environment(
-        loader=PackageLoader("capnets.explain.render", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = number
     sets = [_drawn(explanation, k, looks) for k in range(len(explanation))]
     default = f"{TITLE} to {explanation.output}" if explanation.output else TITLE
-    baseline = float(explanation.baselines.mean()) if len(explanation) else 0.0
-    return environment.get_template("page.html.j2").render(
+    one = len(explanation) and explanation.covariates is None
+    baseline = float(explanation.baselines.mean()) if one else 0.0
+    return template("page.html.j2").render(
         title=title or explanation.title or default,
         about=source or explanation.source,
         kind=type(looks).__name__.lower(),

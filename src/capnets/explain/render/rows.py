@@ -59,6 +59,14 @@ class SetRows:
     probability: float | None = None
     predicted_class: str | None = None
     true_class: str | None = None
+    covariates: str | None = None
+
+    @property
+    def baseline_words(self) -> str:
+        """Return the baseline in words; with covariates, of which set it is."""
+        if self.covariates is None:
+            return f"a baseline of {number(self.baseline)}"
+        return f"the baseline for this set ({self.covariates}), {number(self.baseline)}"
 
     @property
     def caption(self) -> str:
@@ -141,6 +149,7 @@ def rows_of(explanation: Explanation, k: int) -> SetRows:
         probability=of_set(explanation.probabilities),
         predicted_class=name_of_set(explanation.predicted_classes),
         true_class=name_of_set(explanation.true_classes),
+        covariates=name_of_set(explanation.covariates),
     )
 
 

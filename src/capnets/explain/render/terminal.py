@@ -80,8 +80,8 @@ def _title(shown: SetRows) -> str:
     text = f"Set {shown.name}: {shown.caption}"
     if shown.spread is not None:
         text += f", ±{number(shown.spread, shown.decimals)} over orders"
-    if shown.baseline:
-        text += f", from a baseline of {number(shown.baseline)}"
+    if shown.baseline or shown.covariates is not None:
+        text += f", from {shown.baseline_words}"
     return text
 
 

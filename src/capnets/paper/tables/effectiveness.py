@@ -9,7 +9,7 @@ from capnets.paper.names import BEYOND, CAPACITY, COUNTERPART, MODELS, RECURRENT
 from capnets.paper.published import effectiveness as published
 from capnets.paper.published.labels import VARYING_SIZES
 from capnets.paper.scales import REVIEWS, Scale
-from capnets.paper.tables.table import Entry, Reading, Statistic, Table, grid, row_of, vary
+from capnets.paper.tables.table import Entry, Reading, Statistic, Table, grid, vary
 
 __all__ = ["TABLES"]
 
@@ -36,27 +36,13 @@ OTHER_SIZES = (
 def _main(
     statistic: Statistic, table: Mapping[str, Mapping[str, float]], scale: Scale
 ) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(
-            row=model,
-            column=task,
-            model=model,
-            task=task,
-            reading=MSE,
-            statistic=statistic,
-            jobs=scale.jobs(model, task),
-            published=row_of(table, model).get(task),
-            caveat=_apart(task, statistic),
-        )
-        for model in MODELS + BEYOND
-        for task in MAIN_TASKS
-    )
-
-
-def _apart(task: str, statistic: Statistic) -> str:
-    if task == "Sent":
-        return OTHER_REVIEWS
-    return FEW_SEEDS if statistic == "stdev" else ""
+    few = FEW_SEEDS if statistic == "stdev" else ""
+    return grid(
+        scale, table, MODELS + BEYOND, MSE,
+        columns=MAIN_TASKS,
+        statistic=statistic,
+        caveat=lambda task: OTHER_REVIEWS if task == "Sent" else few,
+    )  # fmt: skip
 
 
 def _larger_sets(scale: Scale) -> tuple[Entry, ...]:

@@ -9,11 +9,10 @@ from functools import partial
 from capnets.paper.names import BEYOND, CAPACITY, RECURRENT
 from capnets.paper.published import interpretability as published
 from capnets.paper.scales import Scale
-from capnets.paper.tables.table import Entry, Reading, Statistic, Table, grid, row_of, vary
+from capnets.paper.tables.table import Entry, Reading, Statistic, Table, grid, vary
 
 __all__ = ["NO_MORE_THAN_ONE", "TABLES"]
 
-ADDED_VALUE_ERROR = Reading("added_value_error")
 # Prior on Unique Count: no instance adds more than 1. The paper gives no weight.
 NO_MORE_THAN_ONE = {"kind": "upper-bound", "bound": 1.0, "weight": 1.0}
 
@@ -35,50 +34,30 @@ OTHER_CURVES = (
 
 
 def _orders(scale: Scale) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(
-            row=model,
-            column=str(place),
-            model=model,
-            task="US",
-            reading=Reading("order_mse", position=place - 1),
-            jobs=scale.jobs(model, "US"),
-            published=number,
-            caveat=FIVE_RUNS,
-        )
-        for model in RECURRENT
-        for place, number in published.ORDER_POINTS[model].items()
-    )
+    return grid(
+        scale, published.ORDER_POINTS, RECURRENT,
+        lambda place: Reading("order_mse", position=place - 1),
+        task="US",
+        caveat=lambda place: FIVE_RUNS,
+    )  # fmt: skip
 
 
 def _order_statistics(scale: Scale) -> tuple[Entry, ...]:
     statistics: tuple[Statistic, ...] = ("median", "mean", "stdev")
-    columns: dict[str, Reading] = {
-        **{name: Reading("order_mse", within=name) for name in statistics},
-        "spread": Reading("order_spread"),
-    }
-    return tuple(
-        Entry(
-            row=model,
-            column=column,
-            model=model,
-            task="US",
-            reading=reading,
-            jobs=scale.jobs(model, "US"),
-            published=row_of(published.ORDER_STATISTICS, model).get(column),
-            caveat=FIVE_RUNS if column == "stdev" else "",
-        )
-        for model in (*RECURRENT, "c-deepset")
-        for column, reading in columns.items()
-    )
+    readings = {str(name): Reading("order_mse", within=name) for name in statistics}
+    readings["spread"] = Reading("order_spread")
+    return grid(
+        scale, published.ORDER_STATISTICS, (*RECURRENT, "c-deepset"), readings.__getitem__,
+        columns=readings,
+        task="US",
+        caveat=lambda column: FIVE_RUNS if column == "stdev" else "",
+    )  # fmt: skip
 
 
-def _added_value_error(scale: Scale) -> tuple[Entry, ...]:
-    return grid(scale, published.ADDED_VALUE_ERROR, CAPACITY + BEYOND, ADDED_VALUE_ERROR)
-
-
-def _prefix_added_values(scale: Scale) -> tuple[Entry, ...]:
-    return grid(scale, published.PREFIX_ADDED_VALUE_ERROR, RECURRENT, ADDED_VALUE_ERROR)
+def _added_value_error(
+    table: Mapping[str, Mapping[str, float]], models: tuple[str, ...], scale: Scale
+) -> tuple[Entry, ...]:
+    return grid(scale, table, models, Reading("added_value_error"))
 
 
 def _examples(tasks: tuple[str, ...], scale: Scale) -> tuple[Entry, ...]:
@@ -173,7 +152,7 @@ TABLES = (
         number="Table 5",
         title="Error of added values",
         shows="Mean absolute distance of added values from the exact ones.",
-        build=_added_value_error,
+        build=partial(_added_value_error, published.ADDED_VALUE_ERROR, CAPACITY + BEYOND),
     ),
     Table(
         name="prefix-added-values",
@@ -181,7 +160,7 @@ TABLES = (
         title="Added values by prefixes",
         shows="The same with networks that have no added values of their own: differences of their "
         "predictions for ever longer prefixes.",
-        build=_prefix_added_values,
+        build=partial(_added_value_error, published.PREFIX_ADDED_VALUE_ERROR, RECURRENT),
     ),
     Table(
         name="example-us",

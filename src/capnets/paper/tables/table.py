@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from statistics import fmean, median, pstdev
@@ -13,7 +13,7 @@ from capnets.paper.jobs import Job, TrainingJob
 from capnets.paper.names import BEYOND
 from capnets.paper.scales import PAPER_RECIPE, Scale
 
-__all__ = ["Entry", "Published", "Reading", "Statistic", "Table", "grid", "row_of", "vary"]
+__all__ = ["Entry", "Published", "Reading", "Statistic", "Table", "grid", "vary"]
 
 Statistic = Literal["mean", "median", "stdev"]
 Published = float | tuple[float, ...] | None
@@ -178,23 +178,13 @@ class Table:
         return tuple(entry for entry in entries if not entry.beyond)
 
 
-def row_of(
-    printed: Mapping[str, Mapping[Column, float]], model: str
-) -> Mapping[Column, float | None]:
-    """Return the printed row of a network; for one beyond the paper, columns without numbers.
-
-    >>> row_of({"rnn": {"US": 0.91}}, "c-deepset")
-    {'US': None}
-    """
-    return printed[model] if model not in BEYOND else dict.fromkeys(next(iter(printed.values())))
-
-
 def grid(
     scale: Scale,
     printed: Mapping[str, Mapping[Any, float]],
     models: Sequence[str],
-    reading: Reading,
+    reading: Reading | Callable[[Any], Reading],
     *,
+    columns: Iterable[Any] | None = None,
     task: str | None = None,
     statistic: Statistic = "mean",
     changes: Callable[[Any], dict[str, Any]] = lambda column: {},
@@ -204,6 +194,10 @@ def grid(
 
     Parameters
     ----------
+    reading
+        The number to show, for all columns or by column.
+    columns
+        The columns, if not those of the printed table.
     task
         The task of all entries; None if columns are tasks.
     changes
@@ -211,20 +205,21 @@ def grid(
     caveat
         Reason why a column cannot be compared; empty if it can.
     """
+    every = tuple(next(iter(printed.values())) if columns is None else columns)
     return tuple(
         Entry(
             row=model,
             column=str(column),
             model=model,
             task=task or column,
-            reading=reading,
+            reading=reading(column) if callable(reading) else reading,
             statistic=statistic,
             jobs=vary(scale.jobs(model, task or column), **changes(column)),
-            published=number,
+            published=None if model in BEYOND else printed[model].get(column),
             caveat=caveat(column),
         )
         for model in models
-        for column, number in row_of(printed, model).items()
+        for column in every
     )
 
 
