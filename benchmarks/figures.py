@@ -1,9 +1,10 @@
-"""Draw the figures of docs/findings that have no script of their own: speed and claims.
+"""Draw the figures of docs/findings that have no script of their own.
 
     python benchmarks/figures.py
 
 speed.png is drawn from the newest run in speed.jsonl, claims.png from the table of claims in
-docs/findings/paper.md, which results/render.py writes.
+docs/findings/paper.md, which results/render.py writes, future.png from future.jsonl,
+real-sets.png from the first table of docs/findings/real-sets.md, which mil/headline.py writes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from turns import newest
+from turns import newest, recorded
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -39,9 +40,11 @@ CLAIMS = {
 
 
 def main() -> None:
-    """Draw both."""
+    """Draw all."""
     draw_speed(DOCS / "images" / "speed.png")
     draw_claims(DOCS / "images" / "claims.png")
+    draw_future(DOCS / "images" / "future.png")
+    draw_real_sets(DOCS / "images" / "real-sets.png")
 
 
 def draw_speed(path: Path) -> None:
@@ -82,6 +85,43 @@ def draw_claims(path: Path) -> None:
     axes.set_xlabel("cases in which the claim holds")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+def draw_future(path: Path) -> None:
+    """Error of predictions against error of added values on sets of edges, a point per network."""
+    lines = [x for x in recorded(HERE / "future.jsonl") if x["task"] == "graph" and x["seed"] == 0]
+    figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    for line in lines:
+        x, y, ours = line["added_value_error"], line["mse"], line["way"].startswith("C-")
+        axes.scatter(x, y, color=BLUE if ours else GRAY, marker="o" if ours else "s")
+        left = x > 0.8  # keep the name inside the axes
+        axes.annotate(line["way"], (x, y), xytext=(-7 if left else 7, 0), va="center",
+                      ha="right" if left else "left", textcoords="offset points")  # fmt: skip
+    axes.scatter([], [], color=BLUE, label="capacity networks")
+    axes.scatter([], [], color=GRAY, marker="s", label="others")
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("mean absolute error of the added values")
+    axes.set_ylabel("test MSE of the prediction")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+def draw_real_sets(path: Path) -> None:
+    """Difference between the automatic choice and the best other method, with standard errors."""
+    page = (DOCS / "findings" / "real-sets.md").read_text()
+    table = page.split("<!-- summary -->")[1].split("<!-- end -->")[0]
+    rows = [row.strip("| ").split(" | ") for row in table.strip().splitlines()[2:]]
+    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    axes.axvline(0, color=GRAY, lw=1)
+    for place, (_, _, _, _, difference, error, *_) in enumerate(rows):
+        axes.errorbar(float(difference), place, xerr=float(error), fmt="o", color=BLUE, capsize=3)
+    names = [f"{name} ({best.split(' ')[0]})" for name, _, _, best, *_ in rows]
+    axes.set_yticks(range(len(rows)), names)
+    axes.invert_yaxis()
+    axes.set_xlabel("automatic choice minus the best other method (in parentheses)")
+    axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
 
 

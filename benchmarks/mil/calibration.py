@@ -15,9 +15,11 @@ average of networks.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -30,23 +32,21 @@ from capnets.ingest import read_npz
 DATA = ("musk1", "mutagenesis", "elephant", "protein")
 
 
-def from_lines() -> None:
-    """Print a row per data set: log loss of the automatic choice and of class shares."""
-    from run import known
-    from sklearn.metrics import log_loss as loss
-
-    found = [x for x in known().values() if x["model"] == "auto"]
-    print("| data | sets tested | automatic choice | class shares |\n|---|---|---|---|")
-    for name in dict.fromkeys(x["data"] for x in found):
-        own = [x for x in found if x["data"] == name]
+def rows_of_losses(lines: list[dict[str, Any]]) -> list[str]:
+    """Return a table: log loss of the automatic choice and of class shares."""
+    newest = {(x["data"], x["repeat"], x["fold"]): x for x in lines if x["model"] == "auto"}
+    rows = ["| data | sets tested | automatic choice | class shares |", "|---|---|---|---|"]
+    for name in sorted({x["data"] for x in newest.values()}):
+        own = [x for x in newest.values() if x["data"] == name]
         y = np.concatenate([x["labels"] for x in own])
         if not np.isin(y, (0, 1)).all():
             continue
         logits = np.clip(np.concatenate([x["scores"] for x in own]), -15, 15)
         y, logits = y.reshape(len(y), -1), logits.reshape(len(y), -1)
         shares = np.clip(np.broadcast_to(y.mean(0), y.shape), 1e-6, 1 - 1e-6)
-        both = [loss(y.ravel(), p.ravel(), labels=[0, 1]) for p in (expit(logits), shares)]
-        print(f"| {name} | {len(y)} | {both[0]:.3f} | {both[1]:.3f} |")
+        both = [log_loss(y.ravel(), p.ravel(), labels=[0, 1]) for p in (expit(logits), shares)]
+        rows.append(f"| {name} | {len(y)} | {both[0]:.3f} | {both[1]:.3f} |")
+    return rows
 
 
 def main(names: list[str]) -> None:
@@ -70,4 +70,8 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    from_lines() if sys.argv[1:] == ["--lines"] else main(sys.argv[1:])
+    if sys.argv[1:] == ["--lines"]:
+        records = Path(__file__).with_name("folds.jsonl").read_text().splitlines()
+        print(*rows_of_losses([json.loads(line) for line in records]), sep="\n")
+    else:
+        main(sys.argv[1:])

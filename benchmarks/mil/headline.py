@@ -1,10 +1,12 @@
-"""Write the table of real sets in README.md from the records of benchmarks/mil.
+"""Write the tables of real sets in README.md and docs/findings/real-sets.md from the records.
 
     python benchmarks/mil/headline.py [--check]
 
-All methods on the folds of the first repeat: the area under the ROC curve, or R² for amounts. Data
-sets appear once the automatic choice has run on all folds; a dash means that a method has not. With
---check, nothing is written, and the command fails if README.md differs from the records.
+README: all methods on the folds of the first repeat, the area under the ROC curve, or R² for
+amounts. Data sets appear once the automatic choice has run on all folds; a dash means that a method
+has not. The page of findings: the automatic choice beside the best other method, its log loss, and
+values with known truth. With --check, nothing is written, and the command fails if a table differs
+from the records.
 """
 
 from __future__ import annotations
@@ -15,18 +17,35 @@ import re
 from pathlib import Path
 from typing import Any
 
-from table import _measure
+import numpy as np
+from calibration import rows_of_losses
+from table import _measure, summary
 
 from capnets.files import write_text
 
-README = Path(__file__).parents[2] / "README.md"
-RECORDS = Path(__file__).with_name("folds.jsonl")
+HERE = Path(__file__).parent
+RECORDS, KNOWN = HERE / "folds.jsonl", HERE / "known.jsonl"
+README = HERE.parents[1] / "README.md"
+FINDINGS = HERE.parents[1] / "docs" / "findings" / "real-sets.md"
+#: The network that the documentation recommends for each question with known values.
+RECOMMENDED = {
+    "count": "c-deepset:sum:none",
+    "any": "c-deepset:any:none",
+    "atoms": "c-deepset:sum:none",
+    "ratings": "c-deepset:mean:learned",
+}
+POST_HOC = ("gru", "deepset", "attention")
 #: Title, number of folds, and position of the measure among those of the large table.
 DATA = {
     "elephant": ("elephant", 10, 1),
     "musk1": ("musk1", 10, 1),
     "musk2": ("musk2", 10, 1),
     "mutagenesis": ("mutagenesis", 10, 1),
+    "protein": ("protein", 10, 1),
+    "birds": ("birds", 5, 1),
+    "web1": ("web1", 10, 1),
+    "thrombin": ("thrombin", 5, 0),
+    "womens-clothing": ("clothing reviews", 1, 0),
     "ted-sentences": ("TED comments", 1, 0),
 }
 METHODS = {
@@ -37,18 +56,63 @@ METHODS = {
 
 
 def main() -> None:
-    """Fill the table, or compare it."""
+    """Fill the tables, or compare them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    before = README.read_text()
     lines = [json.loads(line) for line in RECORDS.read_text().splitlines()]
-    block = f"<!-- real sets -->\n\n{table(lines)}\n\n<!-- end -->"
-    text = re.sub(r"<!-- real sets -->.*?<!-- end -->", lambda _: block, before, flags=re.S)
+    known = [json.loads(line) for line in KNOWN.read_text().splitlines()]
+    write(README, {"real sets": table(lines)}, check=check)
+    blocks = {
+        "summary": "\n".join(summary(lines)),
+        "calibration": "\n".join(rows_of_losses(lines)),
+        "known": known_values(known),
+    }
+    write(FINDINGS, blocks, check=check)
+
+
+def write(path: Path, blocks: dict[str, str], *, check: bool) -> None:
+    """Replace the text between markers, or compare it."""
+    before = text = path.read_text()
+    for name, block in blocks.items():
+        block = f"<!-- {name} -->\n\n{block}\n\n<!-- end -->"
+        text = re.sub(rf"<!-- {name} -->.*?<!-- end -->", lambda _, b=block: b, text, flags=re.S)
     if not check:
-        write_text(README, text)
+        write_text(path, text)
     elif text != before:
-        raise SystemExit("README.md does not show the records: python benchmarks/mil/headline.py")
+        raise SystemExit(f"{path.name} does not show the records: {Path(__file__).name}")
+
+
+def known_values(lines: list[dict[str, Any]]) -> str:
+    """Compare the recommended network with the closest post-hoc method, on the same folds."""
+    rows = [
+        "| question | folds | recommended network | R² | values in order | averaged "
+        "| closest post-hoc method, in order | averaged |",
+        "|---" * 8 + "|",
+    ]
+    for question, name in RECOMMENDED.items():
+        found = {(x["network"], x["fold"]): x for x in lines if x["question"] == question}
+        posts = [p for p in POST_HOC if any(network == p for network, _ in found)]
+        folds = [
+            f for network, f in found if network == name and all((p, f) in found for p in posts)
+        ]
+        own = [found[name, f] for f in folds]
+        others = {
+            (post, method): np.mean([found[post, f]["value_error"][method] for f in folds])
+            for post in posts
+            for method in found[post, folds[0]]["value_error"]
+        }
+        ordered = {f"`{p}`": e for (p, method), e in others.items() if method == "added values"}
+        mean = {f"`{p}`, {m}": e for (p, m), e in others.items() if m != "added values"}
+        closest = [min(kind, key=lambda k, kind=kind: kind[k]) for kind in (ordered, mean)]
+        cells = [
+            question, str(len(folds)), f"`{name}`", f"{np.mean([x['r2'] for x in own]):.3f}",
+            *(f"{np.mean([x['value_error'][m] for x in own]):.3f}"
+              for m in ("added values", "mean added values")),
+            *(f"{k} {kind[k]:.3f}" for k, kind in zip(closest, (ordered, mean), strict=True)),
+        ]  # fmt: skip
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows)
 
 
 def table(lines: list[dict[str, Any]]) -> str:
