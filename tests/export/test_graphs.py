@@ -10,7 +10,7 @@ from torch import nn
 from capnets.errors import InputError
 from capnets.export.graph import OPSET, Graph
 from capnets.export.layers import layer
-from capnets.export.onnx import PORTS, SMALLEST, fingerprint, graphs
+from capnets.export.onnx import PORTS, SMALLEST, feature_shape, fingerprint, graphs
 from capnets.export.session import no_memory
 from capnets.models import build
 from capnets.models.base import SteppingModel
@@ -78,6 +78,16 @@ def test_sets_of_any_number_and_size(name, inputs):
         x = x * DEVIATION + MEAN if inputs == "standardize" else x
         assert_same(model, opened, x, mask)
         assert_same(model, opened, x, torch.ones_like(mask))
+
+
+@pytest.mark.parametrize("name", ["c-gru", "attention"])
+def test_principal_components(name):
+    model = small(name, inputs="project", in_features=300)
+    assert feature_shape(model) == (300,)
+    rows = torch.randn(900, 300, generator=torch.Generator().manual_seed(0))
+    model.inputs.learn(rows, seed=0)
+    x, mask = draw(3, 5, 300)
+    assert_same(model, sessions(model), x, mask)
 
 
 @pytest.mark.parametrize("by", ["worth", 2])

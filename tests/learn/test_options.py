@@ -63,7 +63,7 @@ class TestLargeSets:
 
     @pytest.mark.parametrize(("features", "width"), [(64, None), (384, 64), (1024, 128)])
     def test_width_of_the_encoder(self, features, width):
-        assert self.plan(features, 5).model.width == width
+        assert self.plan(features, 50).model.width == width
 
     def test_attention_scores_follow_the_encoder(self):
         """With 1,024 features, a square matrix of scores would be the most expensive part."""

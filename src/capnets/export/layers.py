@@ -17,6 +17,7 @@ from capnets.errors import InputError
 from capnets.export.graph import Edge, Graph
 from capnets.nn.encoders import ConvEncoder, Standardize
 from capnets.nn.monotone import Bend, MonotoneLinear
+from capnets.nn.projection import Project
 from capnets.nn.trees import DEPTH, GRID, Trees
 
 __all__ = ["layer"]
@@ -77,6 +78,12 @@ def _(module: nn.Tanh, g: Graph, x: Edge) -> Edge:
 @layer.register(Standardize)
 def _(module: Standardize, g: Graph, x: Edge) -> Edge:
     return g.add("Mul", g.add("Sub", x, g.constant(module.mean)), g.constant(module.scale))
+
+
+@layer.register(Project)
+def _(module: Project, g: Graph, x: Edge) -> Edge:
+    centred = g.add("Sub", x, g.constant(module.mean))
+    return g.add("MatMul", centred, g.constant(module.components.T))
 
 
 @layer.register(Trees)

@@ -35,6 +35,7 @@ from capnets.export.rows import Rows
 from capnets.models.base import SetModel
 from capnets.models.ensemble import Ensemble
 from capnets.nn.encoders import ConvEncoder
+from capnets.nn.projection import Project
 
 __all__ = [
     "PORTS",
@@ -122,6 +123,8 @@ def feature_shape(model: SetModel) -> tuple[int | str, ...]:
     """Return the shape of one instance; words are variable sizes."""
     if isinstance(model, Ensemble):
         return feature_shape(model.each[0])
+    if isinstance(model.inputs, Project):
+        return (model.inputs.in_features,)
     for part in (model.inputs, getattr(model, "encoder", None)):
         while isinstance(part, nn.Sequential) and len(part):
             part = part[0]

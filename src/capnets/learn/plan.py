@@ -22,6 +22,7 @@ from capnets.models import MODELS, ModelSpec
 from capnets.models.capacity import ACTIVATIONS
 from capnets.models.sorted import BY_WORTH
 from capnets.nn.encoders import width_for
+from capnets.nn.projection import COMPONENTS
 from capnets.runs import RunConfig
 from capnets.sets import Sets
 from capnets.sets.fingerprint import fingerprint
@@ -209,14 +210,16 @@ def _check_order_settings(options: Options) -> None:
 
 
 def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
-    inputs = INSTANCES[problem.instances]
+    inputs = _inputs(problem, options)
+    features = problem.train.in_features
+    width = width_for(COMPONENTS if inputs == "project" else features)
     chosen: dict[str, Any] = {
         "activation": "abs" if problem.exact else "identity",
         "aggregation": "sum",
         "baseline": _baseline(problem, options),
         "hidden": preset.hidden,
         "layers": preset.layers,
-        "dropout": preset.dropout if inputs == "standardize" else 0.0,
+        "dropout": preset.dropout if problem.instances == "rows" else 0.0,
         "members": preset.members if problem.instances == "rows" else 1,
     }
     asked = {name: getattr(options, name) for name in chosen}
@@ -232,14 +235,28 @@ def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
         )
     return ModelSpec(
         options.model or DEFAULT_MODEL,
-        in_features=problem.train.in_features if inputs != "pictures" else 64,
+        in_features=features if inputs != "pictures" else 64,
         outputs=problem.target.outputs,
         inputs=inputs,
         order=_sorting(problem, options.sort),
-        width=width_for(problem.train.in_features) if problem.instances == "rows" else None,
+        width=width if problem.instances == "rows" else None,
         covariates=problem.train.n_covariates,
         **chosen | {name: value for name, value in asked.items() if value is not None},
     )
+
+
+def _inputs(problem: Problem, options: Options) -> str:
+    """Return the first module that instances pass.
+
+    Instances with more features than there are instances are projected on principal components,
+    unless covariates, priors or a sort key need the features themselves.
+    """
+    sets = problem.train
+    named = sets.n_covariates or options.priors or options.sort is not None
+    wide = sets.in_features > max(2 * COMPONENTS, len(sets.index))
+    if problem.instances == "rows" and wide and not named:
+        return "project"
+    return INSTANCES[problem.instances]
 
 
 def _baseline(problem: Problem, options: Options) -> str:

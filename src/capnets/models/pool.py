@@ -103,7 +103,10 @@ class PoolNetwork(SteppingModel):
         return differences(self._decoded(torch.cat(parts, dim=2)), self.empty())
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        pooled = self.pooled(x, mask)
+        return self.predict_pooled(self.pooled(x, mask))
+
+    def predict_pooled(self, pooled: Tensor) -> Prediction:
+        """Compute predictions in units from the statistics of sets."""
         return torch.where(pooled[:, -1:] > 0, self._decoded(pooled), self.empty())
 
     def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:

@@ -19,6 +19,7 @@ from capnets.models.registry import MODELS
 from capnets.models.sorted import SortedNetwork
 from capnets.nn import encoders
 from capnets.nn.covariates import CovariateBaseline
+from capnets.nn.projection import COMPONENTS, Project
 from capnets.nn.random import draw_from
 from capnets.records import Record
 
@@ -45,9 +46,10 @@ class ModelSpec(Record):
         Activation of added values in capacity networks: abs, identity or softplus. A potential
         network applies it to its weights.
     inputs
-        First module that instances pass: `none`, `standardize` or `pictures` (convolutions).
+        First module that instances pass: `none`, `standardize`, `project` (principal components;
+        networks that pool the features themselves standardize them) or `pictures` (convolutions).
     dropout
-        Share of standardized features that training sets to their mean at random.
+        Share of standardized features or components that training sets to their mean at random.
     warp
         Whether training distorts images at random.
     members
@@ -105,7 +107,7 @@ class ModelSpec(Record):
                 f"the network is too large: hidden={self.hidden}, layers={self.layers}, "
                 f"members={self.members}, in_features={self.in_features}"
             )
-        if not 0 <= self.dropout < 1 or (self.dropout and self.inputs != "standardize"):
+        if not 0 <= self.dropout < 1 or (self.dropout and self.inputs not in SCALED):
             raise InputError(
                 f"dropout must be at least 0 and below 1, and needs inputs='standardize'; "
                 f"it is {self.dropout} with inputs={self.inputs!r}"
@@ -156,8 +158,11 @@ class ModelSpec(Record):
             raise InputError(f"covariates must be a whole number from 0, not {self.covariates!r}")
         if not self.covariates:
             return
-        if self.inputs == "pictures":
-            raise InputError("covariates need instances that are rows of features, not pictures")
+        if self.inputs in ("pictures", "project"):
+            raise InputError(
+                "covariates need instances that are rows of features: "
+                "use inputs='none' or 'standardize'"
+            )
         if self.name == "c-trees":
             raise InputError(
                 "c-trees does not support covariates: its trees grow before the baseline learns; "
@@ -180,11 +185,15 @@ class ModelSpec(Record):
 
     def _network(self) -> SetModel:
         read = replace(self, in_features=self.in_features + self.covariates, covariates=0)
-        model = MODELS[self.name].make(read)
+        own = MODELS[self.name].drops_out
+        if own:  # pools the features themselves
+            inputs = "standardize" if self.inputs == "project" else self.inputs
+            read = replace(read, inputs=inputs)
+        behind = COMPONENTS if read.inputs == "project" else read.in_features
+        model = MODELS[self.name].make(replace(read, in_features=behind))
         if self.order != "given":
             model = SortedNetwork(model, by=self.order)
-        own = MODELS[self.name].drops_out
-        model.inputs = INPUTS[self.inputs](replace(read, dropout=0.0) if own else read)
+        model.inputs = INPUTS[read.inputs](replace(read, dropout=0.0) if own else read)
         if self.covariates:
             model.covariate_baseline = CovariateBaseline(
                 self.covariates, self.outputs, hidden=self.hidden
@@ -192,12 +201,15 @@ class ModelSpec(Record):
         return model
 
 
+#: First modules that scale features, and drop some of them out.
+SCALED = ("standardize", "project")
 #: Settings in which mixed networks differ.
 PARTS = ("name", "aggregation", "baseline")
 
 INPUTS: dict[str, Callable[[ModelSpec], nn.Module]] = {
     "none": lambda spec: nn.Identity(),
     "standardize": lambda spec: encoders.Standardize(spec.in_features, dropout=spec.dropout),
+    "project": lambda spec: Project(spec.in_features, dropout=spec.dropout),
     "pictures": lambda spec: encoders.ConvEncoder(spec.in_features, warp=spec.warp),
 }
 

@@ -16,8 +16,10 @@ from capnets.models.pool import PoolNetwork
 from capnets.nn.cells import Cell
 from capnets.nn.encoders import Standardize
 from capnets.nn.monotone import Bend, MonotoneLinear
+from capnets.nn.projection import Project
 from capnets.nn.trees import Trees
 from capnets.sets.batch import Batches
+from capnets.training.ahead import pooled
 from capnets.training.losses import Loss
 from capnets.training.recipe import Recipe
 
@@ -30,6 +32,8 @@ def begin(model: SetModel, data: Batches, recipe: Recipe, loss: Loss, *, seed: i
         draw_weights(model, torch.Generator().manual_seed(seed))
     if isinstance(model.inputs, Standardize):
         model.inputs.learn(*_moments(data))
+    if isinstance(model.inputs, Project):
+        model.inputs.learn(data.gather(torch.from_numpy(np.unique(data.index.numpy()))), seed=seed)
     if model.covariate_baseline is not None:
         assert data.covariates is not None
         model.covariate_baseline.learn(data.covariates)
@@ -92,21 +96,15 @@ def _moments(data: Batches, *, numbers: int = 2**25) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def _begin_pool(
-    model: PoolNetwork, data: Batches, loss: Loss, *, unit: Tensor, seed: int, sets: int = 256
-) -> None:
+def _begin_pool(model: PoolNetwork, data: Batches, loss: Loss, *, unit: Tensor, seed: int) -> None:
     """Scale the statistics of sets, and grow trees if the decoder has them."""
     statistics, weights = model.statistics, data.weights
-    parts = [
-        model.scaled(model.pooled(model.read(batch.x, batch.mask), batch.mask))
-        for batch in data.epoch(size=sets)
-    ]
-    pooled = torch.cat(parts)
-    statistics.learn(pooled.double().mean(0).float(), pooled.double().std(0, correction=0).float())
+    found = model.scaled(pooled(model, data))
+    statistics.learn(found.double().mean(0).float(), found.double().std(0, correction=0).float())
     if isinstance(trees := model.decoder[0], Trees) and not loss.joint:
         assert data.y is not None
         numbered = data.y.shape[1] < model.outputs  # classes
         y = nn.functional.one_hot(data.y[:, 0].long(), model.outputs) if numbered else data.y / unit
-        rows = (pooled - statistics.mean) * statistics.scale
+        rows = (found - statistics.mean) * statistics.scale
         trees.grow(rows, y, classes=loss.logits, weights=weights, seed=seed)
         model.final.weight.copy_(torch.eye(model.outputs))

@@ -75,6 +75,9 @@ def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
     elif setup.fabric.world_size > 1:  # processes must call the network equally often
         with masked.sampled(batch.times):
             prediction = state.network(x, batch.mask)
+    elif setup.ahead is not None:
+        with setup.fabric.autocast():
+            prediction = masked.in_groups(setup.ahead.view(model), x, batch.mask)
     else:
         view = in_parts(model, x)
         with masked.sampled(batch.times), setup.fabric.autocast():

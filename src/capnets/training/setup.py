@@ -17,6 +17,7 @@ from capnets.sets import Array, Sets
 from capnets.sets.batch import Batch, Batches, Sample
 from capnets.sets.covariates import check_same
 from capnets.sets.fingerprint import fingerprint
+from capnets.training.ahead import Ahead, read_ahead
 from capnets.training.losses import Loss, find_loss
 from capnets.training.priors import Prior, check_priors
 from capnets.training.recipe import Recipe
@@ -66,6 +67,14 @@ class Setup:
         return Batches(self.train)
 
     @cached_property
+    def ahead(self) -> Ahead | None:
+        """The training sets behind the fixed part of the network, once it is initialised."""
+        # Priors and samples need the instances themselves.
+        fixed = not self.priors and self.recipe.sample_instances is None
+        alone = self.fabric.world_size == 1
+        return read_ahead(self.model, self.data) if fixed and alone else None
+
+    @cached_property
     def redirect(self) -> bool:
         """Return whether the network may draw from torch's global generator."""
         return any(map(draws_elsewhere, [self.model, *self.priors]))
@@ -87,7 +96,8 @@ class Setup:
     ) -> Iterator[Batch]:
         # All processes take every step: one without sets reads any set, with weight 0.
         filled = [chosen if len(chosen) else np.zeros(1, np.int64) for chosen in plan]
-        read = self.data.read(filled, reorder=reorder, sample=sample)
+        data = self.data if self.ahead is None else self.ahead.data
+        read = data.read(filled, reorder=reorder, sample=sample)
         for chosen, batch in zip(plan, read, strict=True):
             if not len(chosen):
                 batch = replace(batch, weights=torch.zeros(1))
