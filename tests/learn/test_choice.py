@@ -53,6 +53,16 @@ def test_choosing_and_training_costs_at_most_five_networks(trainings, members):
     assert len(plan.choice["compared"]) == (5 if members == 1 else len(choices.CANDIDATES))
 
 
+def test_one_size_leaves_the_values_to_networks_without_a_baseline():
+    """Labels of sets of one size determine neither a baseline nor values by position."""
+    same = [GENERATOR.normal(size=(4, 2)) for _ in range(40)]
+    plan = choose(SetRegressor().problem(same, MEANS[:40]), Options(epochs=1, members=1))
+    assert {one["baseline"] for one in plan.choice["compared"]} == {"none"}
+    assert not any(one.build(0).positional for one in plan.model.each())
+    asked = choose(SetRegressor().problem(same, MEANS[:40]), Options(epochs=1, baseline="learned"))
+    assert {one["baseline"] for one in asked.choice["compared"]} == {"learned"}
+
+
 def test_many_sets_are_compared_on_one_held_out_part(trainings, monkeypatch):
     monkeypatch.setattr("capnets.learn.choice.SOME_SETS", 40)
     plan = choose(problem())

@@ -229,7 +229,7 @@ class SetEstimator(FittedEstimator):
 
         with Progress(transient=True) as bar:
             total = plan.recipe.epochs * plan.model.members
-            task = bar.add_task(f"{plan.model.name} on sets", total=total)
+            task = bar.add_task(f"{plan.model.title} on sets", total=total)
             yield [EpochEnd(lambda line: bar.update(task, advance=1))]
 
 

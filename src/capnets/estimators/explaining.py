@@ -11,6 +11,7 @@ from capnets.errors import InputError
 from capnets.estimators.documents import column_texts, opened
 from capnets.estimators.inputs import is_table, known_table
 from capnets.explain import Explanation, explain
+from capnets.explain.added import with_caution
 from capnets.explain.render.instances import Texts
 from capnets.explain.subject import output_index
 from capnets.ingest import Schema
@@ -45,6 +46,7 @@ def explain_estimator(
     found = explain(
         estimator.model_, unlabelled, method=method, orders=chosen, seed=seed, output=index or 0
     )
+    found = with_caution(found, estimator.model_, estimator.config_.sizes)
     if is_table(X) and estimator.schema_ is not None:
         found = _with_sentences(found, X, estimator.schema_, sets)
     if estimator.target_.kind == "survival":

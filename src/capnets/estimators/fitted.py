@@ -139,8 +139,7 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def check_sizes(self, sets: Sets) -> None:
         """Warn of sets that are smaller or larger than all training sets."""
-        trained = self.config_.data.get("sizes")
-        if text := other_sizes(sets.sizes, trained, lambda k: named(sets, k)):
+        if text := other_sizes(sets.sizes, self.config_.sizes, lambda k: named(sets, k)):
             warnings.warn(text, SizeWarning, stacklevel=3)
 
     def _check_names(self, names: Sequence[str] | None) -> None:

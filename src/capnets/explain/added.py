@@ -12,6 +12,7 @@ The values then sum to the mean prediction over orders (Janossy pooling), and
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from capnets.sets.covariates import covariates_in_words
 from capnets.sets.orders import Orders, as_orders
 from capnets.sets.ragged import owners_of, starts_of
 
-__all__ = ["about_sets", "caution", "explain_added"]
+__all__ = ["about_sets", "caution", "common_sizes", "explain_added", "with_caution"]
 
 
 def explain_added(
@@ -60,22 +61,53 @@ def explain_added(
         errors=None if chosen.exact else values.error,
         spreads=values.spread if several else None,
         prediction_spreads=predictions.spread if several else None,
-        caution="" if several else caution(model, sets),
+        caution=caution(model, common_sizes(sets), averaged=several),
         **about_sets(sets, value.output),
     )
 
 
-def caution(model: SetModel, sets: Sets) -> str:
-    """Return a sentence if labels may not determine the values, else an empty string."""
-    sizes = np.unique(sets.sizes)
-    if not model.positional or len(sets) < 2 or len(sizes) > 1 or sizes[0] < 2:
+def caution(model: SetModel, sizes: tuple[int, int] | None, *, averaged: bool = False) -> str:
+    """Return a sentence if labels do not determine the values, else an empty string.
+
+    Parameters
+    ----------
+    model
+        The network.
+    sizes
+        Smallest and largest size of the training sets; None if it is not known.
+    averaged
+        Whether values are means over several orders.
+    """
+    if sizes is None or sizes[0] != sizes[1] or sizes[0] < 2:
         return ""
+    if model.covariates or bool(model.baseline.count_nonzero()):
+        unknown = "how much of a prediction is baseline and how much the instances add"
+    elif model.positional and not averaged:
+        unknown = "the sum of the values only: a later instance may be credited instead"
+        return _one_size(sizes[0], f"labels determine {unknown}")
+    else:
+        return ""
+    return _one_size(sizes[0], f"labels do not determine {unknown}")
+
+
+def with_caution(found: Explanation, model: SetModel, sizes: tuple[int, int] | None) -> Explanation:
+    """Return an explanation with the caution for training sets of known sizes."""
+    if sizes is None:
+        return found
+    averaged = found.prediction_spreads is not None
+    return replace(found, caution=caution(model, sizes, averaged=averaged))
+
+
+def _one_size(size: int, fault: str) -> str:
     return (
-        f"Caution: all sets have {sizes[0]} instances, and values of this network can depend on "
-        "the position. If it was trained on sets of one size, labels determine only the sum of "
-        "the values, and a later instance may be credited instead. Use c-deepset, train on sets "
-        "of several sizes, or average over orders."
+        f"Caution: all sets have {size} instances. If all training sets had, {fault}. "
+        "Use c-deepset without a baseline, or train on sets of several sizes."
     )
+
+
+def common_sizes(sets: Sets) -> tuple[int, int] | None:
+    """Return the smallest and the largest size of several sets; None for fewer than two."""
+    return None if len(sets) < 2 else (int(sets.sizes.min()), int(sets.sizes.max()))
 
 
 def about_sets(sets: Sets, output: int) -> dict[str, Any]:

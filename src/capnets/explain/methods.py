@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from capnets.errors import InputError, unknown
-from capnets.explain.added import explain_added
+from capnets.explain.added import explain_added, with_caution
 from capnets.explain.explanation import Explanation
 from capnets.explain.shapley import shapley_values
 from capnets.explain.subject import Explainable, Source, resolve
 from capnets.explain.value import CHUNK
+from capnets.runs import Run
 from capnets.sets.orders import Orders
 
 __all__ = ["METHODS", "explain"]
@@ -60,13 +61,12 @@ def explain(
         )
         return explained
     subject = resolve(source, X, output)
-    if method == "added":
-        return explain_added(
-            subject.model, subject.sets, orders=orders, seed=seed, output=subject.output,
-            chunk=chunk,
-        )  # fmt: skip
-    if isinstance(orders, Orders):
+    if method == "shapley" and isinstance(orders, Orders):
         raise InputError("method='shapley' takes a number of orders, not Orders")
-    return shapley_values(
+    compute: Any = explain_added if method == "added" else shapley_values
+    found: Explanation = compute(
         subject.model, subject.sets, orders=orders, seed=seed, output=subject.output, chunk=chunk
+    )
+    return with_caution(
+        found, subject.model, source.config.sizes if isinstance(source, Run) else None
     )

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.explain.added import about_sets, explain_added
+from capnets.explain.added import about_sets, caution, common_sizes, explain_added
 from capnets.explain.explanation import Explanation
 from capnets.explain.streaming_mean import StreamingMean
 from capnets.explain.subject import Source, resolve
@@ -90,6 +90,7 @@ def shapley_values(
         passes=value.passes,
         seconds=time.perf_counter() - began,
         errors=errors,
+        caution=caution(model, common_sizes(sets)),
         **about_sets(sets, value.output),
     )
 

@@ -82,6 +82,7 @@ class Card(Record):
         shape = feature_shape(model)
         return cls(
             network={
+                "title": run.config.model.title if run else type(model).__name__,
                 "type": type(model).__name__,
                 "settings": run.config.model.to_dict() if run else None,
                 "additive": model.additive,

@@ -16,7 +16,7 @@ from capnets.export.session import check_shape, no_memory, open_graph
 from capnets.files.folders import recover_folder
 from capnets.files.manifest import MANIFEST, Damaged, check, read_manifest
 from capnets.models.base import SetModel
-from capnets.runs import Run
+from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batches
 from capnets.sets.orders import Orders
@@ -266,9 +266,10 @@ def _trained_sizes(source: Source) -> tuple[int, int] | None:
         elif not (card.parent / "sets.onnx").is_file():
             source = Run(source)
     if isinstance(source, Run):
-        data = source.config.data
-    elif hasattr(source, "config_"):
-        data = source.config_.data
+        return source.config.sizes
+    config: Any = getattr(source, "config_", None)
+    if isinstance(config, RunConfig):
+        return config.sizes
     sizes = data.get("sizes") if isinstance(data, dict) else None
     return None if sizes is None else (int(sizes[0]), int(sizes[1]))
 

@@ -61,7 +61,7 @@ def push_to_hub(
         api.create_commit(
             repository,
             [CommitOperationAdd(name, str(path)) for name, path in files.items()],
-            commit_message=f"Add a {found.config.model.name} network for sets",
+            commit_message=f"Add {found.config.model.title} for sets",
         )
     return str(address)
 

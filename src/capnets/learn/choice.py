@@ -84,6 +84,9 @@ CANDIDATES = (
     Candidate("c-deepset", "sum", "none"),
     Candidate("c-pairs", cost=0.25, ordered=False),
 )
+#: Compared networks where all sets have one size: labels then determine neither a baseline nor the
+#: values of networks that know the position.
+ONE_SIZE = (Candidate("c-deepset", "sum", "none"), Candidate("c-pairs", "sum", "none", 0.25, False))
 #: Compared networks where values must not be negative.
 MONOTONE = (Candidate("c-deepset", "sum", "none"), Candidate("c-gru", "sum", "none"))
 
@@ -161,6 +164,8 @@ def _named(spec: ModelSpec) -> Candidate:
 def _candidates(problem: Problem, options: Options) -> list[Candidate]:
     """Return the candidates that suit the problem and allow the requested settings."""
     found = CANDIDATES if options.activation in (None, "identity") else MONOTONE
+    if found is CANDIDATES and _one_size(problem) and options.baseline != "learned":
+        found = ONE_SIZE
     ordered = options.sort is not None or any(isinstance(p, Consistent) for p in options.priors)
     # Sets of little weight alone in a leaf would move its logit as far as heavy ones.
     alike = problem.train.weights is None
@@ -179,6 +184,11 @@ def _candidates(problem: Problem, options: Options) -> list[Candidate]:
         and options.baseline in (None, c.baseline)
         and (c.baseline == "learned" or not learned or options.baseline == "none")
     ]
+
+
+def _one_size(problem: Problem) -> bool:
+    sizes, covariates = problem.train.sizes, problem.train.covariates
+    return covariates is None and int(sizes.min()) == int(sizes.max()) > 1
 
 
 def _held_out(

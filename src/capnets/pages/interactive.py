@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.explain.added import caution
+from capnets.explain.added import caution, common_sizes
 from capnets.explain.render.instances import Features, Images, Texts
 from capnets.explain.subject import target_of
 from capnets.ingest import Schema
@@ -90,7 +90,10 @@ def interactive_page(
 
 def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> dict[str, Any]:
     """Return everything that a page shows and computes with, as JSON."""
-    networks = [{**_network(run), "caution": caution(run.model, examples.sets)} for run in runs]
+    seen = common_sizes(examples.sets)
+    networks = [
+        {**_network(run), "caution": caution(run.model, run.config.sizes or seen)} for run in runs
+    ]
     shapes = {tuple(network["shape"]) for network in networks}
     if len(shapes) > 1:
         shown = " and ".join(sorted(" x ".join(map(str, shape)) for shape in shapes))
@@ -136,7 +139,7 @@ def _network(run: Run) -> dict[str, Any]:
     target = target_of(run)
     built = graphs(model)
     return {
-        "name": run.config.model.name,
+        "name": run.config.model.title,
         "additive": model.additive,
         "ordered": model.ordered,
         "shape": list(feature_shape(model)),

@@ -46,6 +46,12 @@ class RunConfig(Record):
     versions: dict[str, str] = field(default_factory=dict, compare=False)
     format: int = FORMAT
 
+    @property
+    def sizes(self) -> tuple[int, int] | None:
+        """Smallest and largest size of the training sets; None if the run does not record them."""
+        found = self.data.get("sizes")
+        return None if found is None else (int(found[0]), int(found[1]))
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunConfig:
         """Make a configuration from the output of `to_dict`; refuse newer formats."""

@@ -54,10 +54,10 @@ class Run:
 
     def __repr__(self) -> str:
         state = "finished" if self.finished else "unfinished"
-        return f"<Run {self.folder}: {self.config.model.name}, {state}>"
+        return f"<Run {self.folder}: {self.config.model.title}, {state}>"
 
     def _repr_html_(self) -> str:
-        rows = [("network", self.config.model.name), ("loss", self.config.loss)]
+        rows = [("network", self.config.model.title), ("loss", self.config.loss)]
         rows += [
             (f"{part}: {name}", f"{value:.4g}")
             for part, found in (self.metrics.items() if self.finished else ())
