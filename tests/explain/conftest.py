@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from capnets.models.base import AdditiveModel, SetModel, WholeSetModel
+from capnets.models.base import AdditiveModel, SetModel
+from capnets.models.prefixes import WholeSetModel
 from capnets.sets import Sets, offsets_of
 from capnets.tasks import FUNCTIONS
 

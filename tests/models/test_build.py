@@ -13,9 +13,9 @@ from capnets.models import (
     CapacityNetwork,
     Ensemble,
     ModelSpec,
-    base,
     build,
     parameters,
+    prefixes,
 )
 from capnets.nn.cells import GRUCell
 from capnets.nn.encoders import ConvEncoder, Standardize, mlp
@@ -220,7 +220,7 @@ def test_attention_values_in_one_pass(spread):
     model = build("attention", in_features=3, hidden=8, seed=0)
     model.scores[-1].weight *= spread
     x = torch.randn(4, 50, 3, generator=torch.Generator().manual_seed(0))
-    one_by_one = base.prefix_by_prefix(model.predict, x)
+    one_by_one = prefixes.prefix_by_prefix(model.predict, x)
     torch.testing.assert_close(model.predict_prefixes(x), one_by_one, rtol=1e-5, atol=1e-6)
 
 
@@ -229,14 +229,14 @@ def test_many_prefixes_take_several_passes(monkeypatch):
     model = build("set-transformer", in_features=3, hidden=8, seed=0).double()
     x = torch.randn(3, 6, 3, dtype=torch.float64)
     at_once = model.added_values(x)
-    monkeypatch.setattr(base, "PREFIX_NUMBERS", 6 * (6 + 3) * 4)  # four prefixes a pass
+    monkeypatch.setattr(prefixes, "PREFIX_NUMBERS", 6 * (6 + 3) * 4)  # four prefixes a pass
     torch.testing.assert_close(model.added_values(x), at_once, rtol=1e-12, atol=1e-12)
-    monkeypatch.setattr(base, "PREFIX_NUMBERS", 1)
+    monkeypatch.setattr(prefixes, "PREFIX_NUMBERS", 1)
     torch.testing.assert_close(model.added_values(x), at_once, rtol=1e-12, atol=1e-12)
 
 
 def test_own_network_needs_only_a_prediction():
-    class Largest(base.WholeSetModel):
+    class Largest(prefixes.WholeSetModel):
         ordered = False
 
         def __init__(self):

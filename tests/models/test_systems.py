@@ -9,7 +9,7 @@ from torch import nn
 
 from capnets.errors import InputError
 from capnets.export.onnx import graphs
-from capnets.models import base, build
+from capnets.models import build, prefixes
 from capnets.nn.random import draw_from
 
 SIZES = (3, 1, 5, 2)
@@ -70,7 +70,7 @@ def test_gated_attention_of_torchmil():
 def test_prefixes_in_one_pass(name):
     model = network(name)
     x, _ = ragged()
-    found = base.prefix_by_prefix(model.predict, x)
+    found = prefixes.prefix_by_prefix(model.predict, x)
     torch.testing.assert_close(model.predict_prefixes(x), found, rtol=1e-10, atol=1e-12)
 
 

@@ -12,18 +12,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from capnets.models.base import (
-    AddedValues,
-    Instances,
-    Level,
-    Mask,
-    Prediction,
-    SingleModel,
-    differences,
-    prefix_by_prefix,
-)
+from capnets.models.base import AddedValues, Instances, Level, Mask, Prediction, SingleModel
 from capnets.models.entry import Entry, decoder, encoder
 from capnets.models.gated_attention import Gate
+from capnets.models.prefixes import differences, prefix_by_prefix
 from capnets.nn import masked
 from capnets.nn.encoders import features_read, final_layer
 

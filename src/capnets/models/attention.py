@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capnets.models.base import AddedValues, Instances, Mask, Prediction, PrefixModel
+from capnets.models.base import AddedValues, Instances, Mask, Prediction
 from capnets.models.entry import Entry, decoder, encoder
+from capnets.models.prefixes import PrefixModel
 from capnets.nn import masked
 from capnets.nn.encoders import features_read, final_layer
 

@@ -2,7 +2,8 @@
 
 Every set network predicts one row of labels per set and assigns an *added value* to each instance.
 The added values of a set sum to its prediction minus the *baseline*, the prediction for the empty
-set. A class here is abstract or final: no method that is implemented is overridden.
+set. A base class is abstract or final: no method that is implemented is overridden. The last two are
+in `capnets.models.prefixes`.
 
 ========================  ============================  =========================================
 derive from               implement                     the class provides
@@ -23,7 +24,6 @@ values; f(first k) - f(first k-1) = v_k.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -38,13 +38,9 @@ from capnets.nn.encoders import final_layer
 
 __all__ = [
     "AdditiveModel",
-    "PrefixModel",
     "SetModel",
     "SingleModel",
     "SteppingModel",
-    "WholeSetModel",
-    "differences",
-    "prefix_by_prefix",
 ]
 
 Instances = Float[Tensor, "sets size *features"]
@@ -55,9 +51,6 @@ AddedValues = Float[Tensor, "sets size outputs"]
 State = Float[Tensor, "sets state"]
 Read = Float[Tensor, "sets size *read"]  # instances behind `inputs`
 Level = Float[Tensor, " outputs"]  # one number per output
-
-#: Upper bound on the numbers (instances and pairs of them) in one pass over prefixes.
-PREFIX_NUMBERS = 2**24
 
 
 class SetModel(nn.Module, ABC):
@@ -313,48 +306,3 @@ class SteppingModel(SingleModel):
     @abstractmethod
     def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
         """Compute the same in units, for one instance per set that passed `inputs`."""
-
-
-class PrefixModel(SingleModel):
-    """A network whose added values are differences between the predictions of prefixes."""
-
-    @abstractmethod
-    def predict_prefixes(self, x: Instances) -> AddedValues:
-        """Compute the predictions of the first, the first two, … instances, in units."""
-
-    def values(self, x: Instances) -> AddedValues:
-        return differences(self.predict_prefixes(x), self.empty())
-
-    def empty(self) -> Level:
-        return torch.zeros_like(self.unit)
-
-    def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
-        """Start at the mean label, whatever the size of a set."""
-        self._start_at(unit, label / unit)
-
-
-class WholeSetModel(PrefixModel):
-    """A network that reads a set as a whole: one prediction per prefix gives its added values."""
-
-    rereads = True
-
-    def predict_prefixes(self, x: Instances) -> AddedValues:
-        return prefix_by_prefix(self.predict, x)
-
-
-def differences(prefixes: AddedValues, empty: Level) -> AddedValues:
-    """Return the differences between consecutive predictions, starting from `empty`."""
-    return prefixes.diff(dim=1, prepend=empty.expand_as(prefixes[:, :1]))
-
-
-def prefix_by_prefix(predict: Callable[[Instances, Mask], Prediction], x: Instances) -> AddedValues:
-    """Predict all prefixes of all sets in one batch, or in several if memory requires it."""
-    sets, size = x.shape[:2]
-    prefix = torch.ones(size, size, dtype=torch.bool, device=x.device).tril()
-    at_once = max(1, PREFIX_NUMBERS // (size * (size + x.shape[2:].numel())))
-    parts = [
-        predict(x[rows // size], prefix[rows % size])
-        for rows in torch.split(torch.arange(sets * size, device=x.device), at_once)
-    ]
-    predictions = torch.cat(parts)
-    return predictions.view(sets, size, predictions.shape[1])

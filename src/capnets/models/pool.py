@@ -29,10 +29,10 @@ from capnets.models.base import (
     Prediction,
     State,
     SteppingModel,
-    differences,
 )
 from capnets.models.entry import Entry
 from capnets.models.entry import decoder as make_decoder
+from capnets.models.prefixes import differences
 from capnets.nn import masked
 from capnets.nn.encoders import Standardize, final_layer
 from capnets.nn.trees import Trees

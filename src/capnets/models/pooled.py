@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capnets.models.base import (
-    AddedValues,
-    Instances,
-    Mask,
-    Prediction,
-    PrefixModel,
-    prefix_by_prefix,
-)
+from capnets.models.base import AddedValues, Instances, Mask, Prediction
 from capnets.models.entry import Entry, decoder, encoder
+from capnets.models.prefixes import PrefixModel, prefix_by_prefix
 from capnets.nn.encoders import features_read, final_layer, rows
 
 if TYPE_CHECKING:

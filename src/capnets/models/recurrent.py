@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from capnets.models.base import AddedValues, Instances, Mask, Prediction, PrefixModel
+from capnets.models.base import AddedValues, Instances, Mask, Prediction
+from capnets.models.prefixes import PrefixModel
 from capnets.nn import masked
 from capnets.nn.backend import encode_scan_decode
 from capnets.nn.cells import Cell

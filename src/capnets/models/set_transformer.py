@@ -11,7 +11,8 @@ from __future__ import annotations
 from torch import nn
 
 from capnets.errors import InputError
-from capnets.models.base import Instances, Mask, Prediction, WholeSetModel
+from capnets.models.base import Instances, Mask, Prediction
+from capnets.models.prefixes import WholeSetModel
 from capnets.nn.attention import ISAB, PMA, SAB
 
 __all__ = ["SetTransformer"]

@@ -24,9 +24,8 @@ from capnets.models.base import (
     Prediction,
     SetModel,
     SingleModel,
-    differences,
-    prefix_by_prefix,
 )
+from capnets.models.prefixes import differences, prefix_by_prefix
 from capnets.nn.backend import is_transformed
 
 __all__ = ["BY_WORTH", "ReorderedNetwork", "SortedNetwork"]
