@@ -2,8 +2,8 @@
 
 Every set network predicts one row of labels per set and assigns an *added value* to each instance.
 The added values of a set sum to its prediction minus the *baseline*, the prediction for the empty
-set. A base class is abstract or final: no method that is implemented is overridden. The last two are
-in `capnets.models.prefixes`.
+set. A base class is abstract or final: no method that is implemented is overridden. The
+last two are in `capnets.models.prefixes`.
 
 ========================  ============================  =========================================
 derive from               implement                     the class provides
