@@ -129,6 +129,10 @@ class Columns(Record):
             raise InputError(f"buckets must be from 2 to 65,536, not {self.buckets}")
         if self.missing not in MISSING:
             raise unknown("rule for missing values", self.missing, MISSING)
+        self._check_meanings()
+
+    def _check_meanings(self) -> None:
+        """Refuse a column with two meanings."""
         others = (self.order, self.group, self.weight, self.text, self.split)
         named = [self.set, *self.target, *self.covariates, *filter(None, others)]
         for name in named:

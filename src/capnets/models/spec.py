@@ -98,15 +98,7 @@ class ModelSpec(Record):
             value = getattr(self, name)
             if (name, value) != ("width", None) and (not isinstance(value, int) or value < 1):
                 raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
-        # A damaged or hostile configuration must not exhaust time and memory.
-        if self.members > 1000 or self.layers > 1000:
-            raise InputError(f"{self.members} members of {self.layers} layers: at most 1,000 each")
-        wide = max(self.hidden, self.width or 0)
-        if self.members * self.layers * wide * max(wide, self.in_features, self.outputs) > 2**34:
-            raise InputError(
-                f"the network is too large: hidden={self.hidden}, layers={self.layers}, "
-                f"members={self.members}, in_features={self.in_features}"
-            )
+        self._check_extent()
         if not 0 <= self.dropout < 1 or (self.dropout and self.inputs not in SCALED):
             raise InputError(
                 f"dropout must be at least 0 and below 1, and needs inputs='standardize'; "
@@ -136,6 +128,17 @@ class ModelSpec(Record):
             return self.name
         counts = Counter(one.name for one in self.each())
         return " + ".join(f"{count} {name}" for name, count in counts.items()) + " networks"
+
+    def _check_extent(self) -> None:
+        """Refuse a damaged or hostile configuration that would exhaust time and memory."""
+        if self.members > 1000 or self.layers > 1000:
+            raise InputError(f"{self.members} members of {self.layers} layers: at most 1,000 each")
+        wide = max(self.hidden, self.width or 0)
+        if self.members * self.layers * wide * max(wide, self.in_features, self.outputs) > 2**34:
+            raise InputError(
+                f"the network is too large: hidden={self.hidden}, layers={self.layers}, "
+                f"members={self.members}, in_features={self.in_features}"
+            )
 
     def _check_parts(self) -> None:
         entry = MODELS[self.name]
