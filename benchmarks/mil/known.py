@@ -163,8 +163,11 @@ QUESTIONS: dict[str, tuple[Callable[[], Question], tuple[str, ...]]] = {
         lambda: birds(count=False),
         ("c-independent:any:none", "c-deepset:any:none", *NETWORKS),
     ),
-    "atoms": (atoms, ("c-independent:sum:none", *NETWORKS)),
-    "ratings": (ratings, ("c-independent:mean:learned", *NETWORKS)),
+    "atoms": (atoms, ("c-linear:sum:none", "c-independent:sum:none", *NETWORKS)),
+    "ratings": (
+        ratings,
+        ("c-linear:mean:learned", "c-independent:mean:learned", *NETWORKS),
+    ),
 }
 
 

@@ -119,6 +119,7 @@ BUILT_IN: dict[str, Entry] = {
         lambda features, hidden: IndependentCell(features),
         aggregations=("sum", "mean", "mean+sum", "any"),  # not the last instance alone
     ),
+    "c-linear": _entry("linear"),
     "c-potential": Entry(
         "C-Potential", "capacity network without order: a monotone set function", _potential
     ),
