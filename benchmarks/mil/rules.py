@@ -34,6 +34,8 @@ CANDIDATES = (
     "c-deepset:sum:none",
     "c-pairs:sum:learned",
     "c-gru:mean:learned",
+    "c-linear:sum:learned",
+    "c-linear:mean:learned",
 )
 
 

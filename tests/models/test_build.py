@@ -8,6 +8,7 @@ import torch
 import capnets
 from capnets.checks import check_model, check_spec
 from capnets.errors import InputError
+from capnets.export.onnx import feature_shape
 from capnets.models import (
     MODELS,
     CapacityNetwork,
@@ -111,6 +112,19 @@ class TestEnsemble:
         kept = model.state_dict()
         assert kept["unit"].tolist() == [1.0]
         model.load_state_dict(kept)
+
+    def test_members_that_project_and_members_that_pool_wide_instances(self):
+        """Networks that pool features read all of them; the others read components."""
+        spec = ModelSpec(
+            "c-gru", in_features=300, hidden=4, members=2, inputs="project",
+            activation="identity", mixed=("c-gru:sum:none", "c-pool:sum:learned"),
+            baseline="none",
+        )  # fmt: skip
+        model = spec.build(0)
+        assert model.in_features == 300
+        assert [m.in_features for m in model.each] == [256, 300]
+        assert model(torch.randn(2, 3, 300)).shape == (2, 1)
+        assert feature_shape(model) == (300,)
 
     @pytest.mark.parametrize(
         ("settings", "words"),

@@ -35,7 +35,6 @@ from capnets.export.rows import Rows
 from capnets.models.base import SetModel
 from capnets.models.ensemble import Ensemble
 from capnets.nn.encoders import ConvEncoder
-from capnets.nn.projection import Project
 
 __all__ = [
     "PORTS",
@@ -123,16 +122,14 @@ def feature_shape(model: SetModel) -> tuple[int | str, ...]:
     """Return the shape of one instance; words are variable sizes."""
     if isinstance(model, Ensemble):
         return feature_shape(model.each[0])
-    if isinstance(model.inputs, Project):
-        return (model.inputs.in_features,)
     for part in (model.inputs, getattr(model, "encoder", None)):
         while isinstance(part, nn.Sequential) and len(part):
             part = part[0]
         if isinstance(part, ConvEncoder):
             return part.channels, "height", "width"
-    if model.in_features is None:
+    if model.features_in is None:
         raise InputError("this network does not declare its number of features (in_features)")
-    return (model.in_features,)
+    return (model.features_in,)
 
 
 def unit(model: SetModel) -> Tensor:

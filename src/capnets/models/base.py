@@ -121,6 +121,12 @@ class SetModel(nn.Module, ABC):
         """Number of labels per set."""
         return len(self.unit)
 
+    @property
+    def features_in(self) -> int | None:
+        """Features of an instance in front of `inputs`; None if they are not declared."""
+        features: int | None = getattr(self.inputs, "in_features", self.in_features)
+        return features
+
     @abstractmethod
     def predict(self, x: Instances, mask: Mask) -> Prediction:
         """Compute predictions in units, for instances that passed `inputs`."""

@@ -53,13 +53,14 @@ class Ensemble(SetModel):
             raise InputError("an ensemble needs at least one member")
         first = members[0]
         for name in ("in_features", "outputs", "covariates"):
-            sizes = {getattr(m, name) for m in members} - {None}  # None: not declared
+            attribute = "features_in" if name == "in_features" else name
+            sizes = {getattr(m, attribute) for m in members} - {None}  # None: not declared
             if len(sizes) > 1:
                 raise InputError(
                     f"the members of an ensemble must have the same {name}, not "
                     + " and ".join(map(str, sorted(sizes)))
                 )
-        super().__init__(in_features=first.in_features, outputs=first.outputs)
+        super().__init__(in_features=first.features_in, outputs=first.outputs)
         self.members = nn.ModuleList(members)
 
     @property
