@@ -190,18 +190,21 @@ def rules(candidates: dict[str, Any], one: dict[str, Any]) -> dict[str, np.ndarr
             chosen.append(names[int(np.argmin([loss(a) for a in averages]))])
         return np.mean([outer[c] / divisors[c] for c in chosen], axis=0)
 
-    few = [k for k in candidates if k not in ("c-gru:last:learned", "c-gru:mean:learned")]
-    many = [k for k in candidates if k != "c-gru:mean:learned"]
+    linear = [k for k in candidates if k.startswith("c-linear")]
+    eight = [k for k in candidates if k not in linear]
+    many = [k for k in eight if k != "c-gru:mean:learned"]
+    few = [k for k in many if k != "c-gru:last:learned"]
     equal = dict.fromkeys(candidates, 1.0)
     best = min(inner, key=lambda k: loss(inner[k]))
     return {
         **outer,
         "best one": outer[best],
-        "all, calibrated": np.mean([outer[k] / heats[k] for k in candidates], axis=0),
+        "all, calibrated": np.mean([outer[k] / heats[k] for k in eight], axis=0),
         "greedy, six": greedy(few, equal),
         "greedy, six, calibrated": greedy(few, heats),
         "greedy, seven with last, calibrated": greedy(many, heats),
-        "greedy, eight, calibrated": greedy([*candidates], heats),
+        "greedy, eight, calibrated": greedy(eight, heats),
+        "greedy, seven and c-linear, calibrated": greedy([*many, *linear], heats),
     }
 
 
