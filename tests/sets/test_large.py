@@ -178,9 +178,16 @@ class TestSamples:
         assert epochs[0] != epochs[1], "a new sample every epoch"
 
 
+# Kilobytes; `ru_maxrss` begins with the peak of the process that starts this one.
+PEAK = """
+def peak():
+    with open("/proc/self/status") as file:
+        return int(next(line for line in file if line.startswith("VmHWM")).split()[1])
+"""
+
 # Pages of mapped files count as resident memory until they are released.
 PROGRAM = """
-import resource, sys
+import sys
 import numpy as np
 from capnets.sets import Sets, mapped
 from capnets.sets.batch import Batches
@@ -189,18 +196,50 @@ mapped.LARGE = 2**20
 sets = Sets.load(sys.argv[1])
 data = Batches(sets)
 for batch in data.epoch(size=1): pass  # warm
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 for _ in range(2):
     for batch in data.epoch(size=4): pass
 sets.check_finite()
 fingerprint(sets)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(peak() - before)
 """
+
+
+# Statistics of all instances and every step need memory for a block or a batch only.
+TRAINING = """
+import sys
+from capnets import Recipe, fit
+from capnets.memory import keep_freed
+from capnets.models import build
+from capnets.sets import Sets, mapped
+mapped.LARGE = 2**20
+keep_freed()
+sets = Sets.load(sys.argv[1])
+model = build("c-deepset", in_features=1024, width=64, inputs="standardize", seed=0)
+fit(model, sets[:2], recipe=Recipe(epochs=1, batch_size=2))  # warm
+before = peak()
+fit(model, sets, recipe=Recipe(epochs=2, batch_size=32, batch_instances=4096))
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident pages of Linux")
+@pytest.mark.slow
+def test_memory_of_training_does_not_grow_with_the_file(tmp_path):
+    x = np.random.default_rng(0).integers(0, 2, (64 * 1000, 1024)).astype(np.float16)  # 131 MB
+    y = np.arange(64, dtype=np.float32)
+    Sets(x, np.arange(len(x)), offsets_of([1000] * 64), y).save(tmp_path / "s")
+    grown = int(
+        subprocess.check_output([sys.executable, "-c", PEAK + TRAINING, str(tmp_path / "s")])
+    )
+    assert grown < 120_000, "kilobytes"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident pages of Linux")
 def test_memory_does_not_grow_with_the_file(tmp_path):
     x = np.zeros((64 * 1000, 1024), dtype=np.float16)  # 131 MB
     Sets(x, np.arange(len(x)), offsets_of([1000] * 64)).save(tmp_path / "s")
-    grown = int(subprocess.check_output([sys.executable, "-c", PROGRAM, str(tmp_path / "s")]))
+    grown = int(
+        subprocess.check_output([sys.executable, "-c", PEAK + PROGRAM, str(tmp_path / "s")])
+    )
     assert grown < 60_000, "kilobytes"

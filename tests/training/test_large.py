@@ -9,6 +9,7 @@ import torch
 from capnets import Recipe, fit
 from capnets.errors import InputError
 from capnets.evaluate import added_values, predict
+from capnets.learn.plan import LARGE_STEP
 from capnets.models import build, parts
 from capnets.models.parts import in_parts
 from capnets.nn import masked
@@ -23,6 +24,7 @@ NETWORKS = ["c-gru", "c-deepset", "c-pairs", "c-potential", "deepset", "attentio
 def small_parts(monkeypatch):
     monkeypatch.setattr(parts, "LARGE", 10)
     monkeypatch.setattr(parts, "PART", 12)
+    monkeypatch.setattr(parts, "AGAIN", 10)
 
 
 def sized(sizes, *, seed=0, label=lambda x: x[:, 0].sum()) -> Sets:
@@ -36,8 +38,11 @@ def sized(sizes, *, seed=0, label=lambda x: x[:, 0].sum()) -> Sets:
 class TestParts:
     @pytest.mark.parametrize("name", NETWORKS)
     @pytest.mark.parametrize("dropout", [0.0, 0.5])
-    def test_same_predictions_and_gradients(self, name, dropout, small_parts):
+    @pytest.mark.parametrize("again", [True, False])
+    def test_same_predictions_and_gradients(self, name, dropout, again, small_parts, monkeypatch):
         """In parts, with dropout drawn again in the backward pass, nothing changes."""
+        if not again:
+            monkeypatch.setattr(parts, "AGAIN", 1000)
         model = build(name, in_features=3, hidden=4, inputs="standardize", dropout=dropout,
                       width=8, seed=0).double().train()  # fmt: skip
         model.inputs.learn(torch.ones(3), torch.full((3,), 2.0))
@@ -75,6 +80,9 @@ class TestParts:
             higher = in_parts(model, x)(x)
         slope = float(higher - y.detach()) / 1e-6
         assert slope == pytest.approx(float(gradient[0, 0]), rel=1e-4)
+
+    def test_default_steps_are_encoded_once(self):
+        assert parts.LARGE < LARGE_STEP <= parts.AGAIN
 
     def test_attention_over_features_is_read_as_a_whole(self, small_parts):
         """Scores of the paper's form see the features themselves."""

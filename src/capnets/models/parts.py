@@ -1,8 +1,9 @@
-"""Encode large batches in parts, and compute them again in the backward pass.
+"""Encode large batches in parts, and compute very large ones again in the backward pass.
 
 A batch of a hundred thousand instances with two thousand features has 800 MB in float32.
 Standardizing and encoding it in one piece needs several times as much, and training would keep all
-of it until the backward pass. In parts, only the encoded instances are kept.
+of it until the backward pass. In parts, temporary arrays are small; if the backward pass computes
+them again, only the encoded instances are kept.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ __all__ = ["LARGE", "in_parts"]
 
 #: Numbers of a batch above which it is encoded in parts, and numbers of a part.
 LARGE, PART = 2**24, 2**21
+#: Numbers of a batch above which the backward pass encodes the parts again. Below, which includes
+#: the default step, memory is cheaper than computing twice.
+AGAIN = 2**25
 
 
 def in_parts(model: SetModel, x: Tensor) -> SetModel:
@@ -59,13 +63,12 @@ class _Encoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.flatten(0, -2)
-        parts = [self._part(part) for part in torch.split(rows, max(1, PART // x.shape[-1]))]
-        y = torch.cat(parts)
+        encode = self._twice if torch.is_grad_enabled() and x.numel() > AGAIN else self._encoded
+        y = torch.cat([encode(part) for part in torch.split(rows, max(1, PART // x.shape[-1]))])
         return y.view(*x.shape[:-1], y.shape[-1])
 
-    def _part(self, x: Tensor) -> Tensor:
-        if not torch.is_grad_enabled():
-            return self._encoded(x)
+    def _twice(self, x: Tensor) -> Tensor:
+        """Encode now, and again in the backward pass."""
         again = drawn_again()
         y: Tensor = checkpoint(
             self._encoded, x, use_reentrant=False, preserve_rng_state=False,

@@ -20,9 +20,9 @@ from capnets.errors import InputError
 from capnets.memory import check_memory
 from capnets.sets import Array, Sets, random_orders
 from capnets.sets.covariates import append
-from capnets.sets.mapped import LARGE, is_streamed, prefetch, release
-from capnets.sets.ragged import starts_of
-from capnets.sets.tensors import as_instances, as_tensor
+from capnets.sets.mapped import LARGE, is_streamed
+from capnets.sets.ragged import padded_orders, starts_of
+from capnets.sets.tensors import as_instances, as_tensor, gather
 
 __all__ = ["Batch", "Batches", "Sample", "batches", "instances_per_batch"]
 
@@ -86,10 +86,8 @@ class Batch:
 
     def shuffled(self, generator: torch.Generator) -> Batch:
         """Return the sets with instances in random order; padding stays at the end."""
-        keys = torch.rand(self.x.shape[:2], generator=generator).to(self.x.device)
-        if self.mask is not None:
-            keys = keys.masked_fill(~self.mask, torch.inf)
-        return self.reorder(keys.argsort(dim=1))
+        order = padded_orders(self.x.shape[:2], self.mask, generator)
+        return self.reorder(order.to(self.x.device))
 
 
 class Batches:
@@ -115,7 +113,12 @@ class Batches:
         self.covariates = None if known is None else as_tensor(known, torch.float32)
 
     def take(
-        self, chosen: Array, index: Tensor | None = None, *, sample: Sample | None = None
+        self,
+        chosen: Array,
+        index: Tensor | None = None,
+        *,
+        sample: Sample | None = None,
+        reorder: torch.Generator | None = None,
     ) -> Batch:
         """Return the batch of the chosen sets.
 
@@ -127,6 +130,8 @@ class Batches:
             Replaces the order of the instances of all sets; a sample takes the first ones then.
         sample
             Read a part of large sets; without `index` it is drawn here, in the given order.
+        reorder
+            Generator for the order of the instances of every set; None keeps it.
         """
         whole = self.sizes[chosen]
         sizes = whole if sample is None else np.minimum(whole, sample.most)
@@ -146,6 +151,9 @@ class Batches:
         mask = None
         if (sizes != longest).any():
             mask = torch.from_numpy(np.arange(longest) < sizes[:, None])
+        if reorder is not None:
+            positions = positions.gather(1, padded_orders(positions.shape, mask, reorder))
+        if mask is not None:
             positions = positions.where(mask, 0)  # padding may be any row
         index = self.index if index is None else index
         rows = index[positions.flatten()] if len(index) else positions.flatten()[:0]
@@ -165,15 +173,7 @@ class Batches:
 
     def gather(self, rows: Tensor) -> Tensor:
         """Return some rows of the instances as float32."""
-        if not self.streamed:
-            return self.instances.index_select(0, rows).float()
-        ordered = np.unique(rows.numpy())
-        ends = np.flatnonzero(np.diff(ordered) > 1)  # of runs of neighbours
-        starts = ordered[np.concatenate([[0], ends + 1])]
-        prefetch(self.sets.instances, starts, 1 + ordered[np.append(ends, len(ordered) - 1)])
-        x = self.instances.index_select(0, rows).float()
-        release(self.sets.instances)
-        return x
+        return gather(self.instances, rows, file=self.sets.instances if self.streamed else None)
 
     @property
     def n_covariates(self) -> int:
@@ -282,13 +282,12 @@ class Batches:
     ) -> Iterator[Batch]:
         """Yield the batches of a plan; the parameters are those of `epoch`."""
         index = None
+        # Orders of a streamed file are drawn batch by batch: all would need much memory.
         if reorder is not None and not self.streamed:
             rows = starts_of(self.sizes) + random_orders(self.sizes, reorder)
-            index = self.index[torch.from_numpy(rows)]
+            index, reorder = self.index[torch.from_numpy(rows)], None
         for chosen in plan:
-            batch = self.take(chosen, index, sample=sample)
-            # Orders of a streamed file are drawn batch by batch: all would need much memory.
-            yield batch.shuffled(reorder) if reorder is not None and self.streamed else batch
+            yield self.take(chosen, index, sample=sample, reorder=reorder)
 
     def _shuffled(self, order: Array, generator: torch.Generator) -> Array:
         """Shuffle sets; those of a streamed file in groups of blocks of neighbours."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 __all__ = [
-    "Array", "cut_by_size", "offsets_of", "owner_of", "owners_of", "positions_of", "random_orders",
-    "scatter_padded", "sorted_orders", "starts_of",
+    "Array", "cut_by_size", "offsets_of", "owner_of", "owners_of", "padded_orders", "positions_of",
+    "random_orders", "scatter_padded", "sorted_orders", "starts_of",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -95,6 +95,16 @@ def random_orders(sizes: Any, generator: torch.Generator) -> Array:
     sizes = np.asarray(sizes, dtype=np.int64)
     keys = torch.rand(int(sizes.sum()), generator=generator, dtype=torch.float64)
     return sorted_orders(sizes, keys.numpy())
+
+
+def padded_orders(
+    shape: Sequence[int], mask: torch.Tensor | None, generator: torch.Generator
+) -> torch.Tensor:
+    """Draw a random order for every row of a padded batch; padding stays at the end."""
+    keys = torch.rand(*shape, generator=generator)
+    if mask is not None:
+        keys = keys.masked_fill(~mask.cpu(), torch.inf)
+    return keys.argsort(dim=1)
 
 
 def sorted_orders(sizes: Array, keys: Array) -> Array:
