@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 
 from capnets.errors import InputError
-from capnets.estimators import SetClassifier
-from capnets.ingest import Columns, FeatureFolder, read_folder
+from capnets.estimators import SetClassifier, SetRegressor
+from capnets.ingest import Columns, FeatureFolder, read_folder, read_table
 from feature_folders import SIDE, WRITERS, make_folder, slide, write_trident
 
 COLUMNS = Columns(set="slide_id", target="grade", file="slide_id")
@@ -196,7 +197,7 @@ class TestPool:
         table, features = make_folder(tmp_path, sets=4)
         program = f"""
 import os
-from capnets.ingest import Columns, FeatureFolder, read_folder
+from capnets.ingest import Columns, FeatureFolder, read_folder, read_table
 def progress(what, done, total):
     if done == 2:
         path = {str(tmp_path / "features.pool" / "instances.bin")!r}
@@ -234,3 +235,49 @@ def test_estimators_read_folders(tmp_path):
     assert again.score(folder) > 0.8
     with pytest.raises(InputError, match="trained on a feature folder"):
         again.predict(str(table))
+
+
+class TestCoordinates:
+    """With `coordinates=True`, places in sides of a tile follow the features."""
+
+    @pytest.mark.parametrize("kind", [kind for kind in WRITERS if kind != "npy"])
+    def test_are_features_in_tiles(self, kind, tmp_path):
+        table, features = make_folder(tmp_path, sets=4, kind=kind)
+        sets = read_folder(FeatureFolder(features, table), replace(COLUMNS, coordinates=True)).sets
+        for k in range(4):
+            x, coords = slide(k, label=k % 2, rows=8 + 4 * (k % 3))
+            assert sets[k].dtype == np.float16
+            np.testing.assert_array_equal(sets[k], np.hstack([x, coords / SIDE]))
+        plain = read_folder(FeatureFolder(features, table), COLUMNS).sets
+        assert plain.in_features == sets.in_features - 2, "both pools lie side by side"
+
+    def test_runs_remember_them(self, tmp_path):
+        """A label that only places reveal is learned; predictions read the places of new slides."""
+
+        def write(folder, count, first):
+            folder.mkdir()
+            for k in range(first, first + count):
+                x, coords = slide(k, label=0)
+                write_trident(folder / f"s{k}.h5", x, coords * [1 + k % 4, 1])
+            return [1 + k % 4 for k in sorted(range(first, first + count), key=str)]
+
+        write(tmp_path / "features", 32, 100)
+        lines = [f"s{k},{1 + k % 4}" for k in range(100, 132)]
+        (tmp_path / "widths.csv").write_text("\n".join(["slide_id,width", *lines]) + "\n")
+        columns = Columns(set="slide_id", target="width", coordinates=True)
+        model = SetRegressor("deepset", columns=columns, epochs=40, members=1, random_state=0)
+        model.fit(FeatureFolder(tmp_path / "features", tmp_path / "widths.csv"))
+        model.save(tmp_path / "run")
+        truth = write(tmp_path / "new", 12, 200)
+        found = SetRegressor.load(tmp_path / "run").predict(FeatureFolder(tmp_path / "new"))
+        assert np.corrcoef(found, truth)[0, 1] > 0.9
+
+    def test_must_exist(self, tmp_path):
+        table, features = make_folder(tmp_path, sets=2, kind="npy")
+        with pytest.raises(InputError, match=r"s0\.npy has no coords, which coordinates=True"):
+            read_folder(FeatureFolder(features, table), replace(COLUMNS, coordinates=True))
+
+    def test_are_refused_for_tables(self, tmp_path):
+        table, _ = make_folder(tmp_path, sets=2)
+        with pytest.raises(InputError, match="is for feature folders"):
+            read_table(table, replace(COLUMNS, coordinates=True))

@@ -64,6 +64,10 @@ class ColumnOptions:
             show_default="FILENAME, SLIDE, …",
         ),
     ] = None
+    coordinates: Annotated[
+        bool,
+        _column("--coordinates", metavar="", help="Places of a feature folder are features, too."),
+    ] = False
     weight_column: Annotated[str | None, _column(help="Weight of a set.")] = None
     text_column: Annotated[
         str | None,
@@ -117,6 +121,7 @@ class ColumnOptions:
             "covariates": [n for c in self.covariates or () for n in c.split(",") if n],
             "order": self.order_column, "group": self.group_column, "weight": self.weight_column,
             "missing": self.missing, "split": self.split_column, "file": self.file_column,
+            "coordinates": self.coordinates,
             **self._texts(),
         }  # fmt: skip
         given = {k: tuple(v) if isinstance(v, list) else v for k, v in others.items() if v}

@@ -17,6 +17,7 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
 from capnets.files import write_bytes, write_text
+from capnets.ingest.feature_files import smallest_step
 from capnets.ingest.set_data import Part
 from capnets.sets import Array, Sets
 
@@ -161,18 +162,12 @@ def value_maps(explanation: Explanation, sets: Sets, parts: Sequence[Part]) -> l
                 Path(part.name).stem,
                 explanation.values[here],
                 coords,
-                part.side or _side(coords),
+                part.side or smallest_step(coords),
                 part.unit,
                 unit,
             )
         )
     return maps
-
-
-def _side(coords: Array) -> float:
-    """Return the smallest distance between tiles along an axis, if files do not name their side."""
-    steps = np.concatenate([np.diff(np.unique(axis)) for axis in coords.T])
-    return float(steps[steps > 0].min(initial=np.inf)) if (steps > 0).any() else 1.0
 
 
 def _tile(number: int, corner: Array, side: float, value: float) -> dict[str, Any]:

@@ -89,6 +89,8 @@ class Columns(Record):
     file
         Column with the name of the feature file of a row, for tables of feature folders; by
         default a column with a usual name (FILENAME, SLIDE, slide_id), or the set column.
+    coordinates
+        Whether the coordinates of a feature folder, in sides of a tile, are two more features.
     """
 
     set: str = ""
@@ -107,6 +109,7 @@ class Columns(Record):
     split: str | None = None
     file: str | None = None
     covariates: tuple[str, ...] = ()
+    coordinates: bool = False
 
     def __post_init__(self) -> None:
         if not self.set:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from capnets.ingest.sources import reading
 from capnets.sets import Array
 from capnets.sets.precision import HALF
 
-__all__ = ["FORMATS", "FeatureFile", "open_features"]
+__all__ = ["FORMATS", "FeatureFile", "open_features", "smallest_step"]
 
 FEATURES = ("features", "feats", "patch_embeddings", "X")
 #: Attributes with the side of a tile, in the unit of the coordinates.
@@ -46,6 +46,8 @@ class FeatureFile:
         Side of a tile in the unit of the coordinates; None if unknown.
     unit
         Unit of the coordinates: `px` or `um`.
+    placed
+        Whether the coordinates, in sides of a tile, are two more features.
     """
 
     path: Path
@@ -53,6 +55,7 @@ class FeatureFile:
     coords: Array | None = None
     side: float | None = None
     unit: str = "px"
+    placed: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -63,7 +66,7 @@ class FeatureFile:
             return 0, 0
         if len(shape) != 2:
             raise InputError(f"{self.path}: features have shape {shape}; expected instances x d")
-        return int(shape[0]), int(shape[1])
+        return int(shape[0]), int(shape[1]) + 2 * self.placed
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -83,12 +86,15 @@ class FeatureFile:
                 part = self.features[start:stop]
                 if len(self.features.shape) == 3:
                     part = self.features[0, start:stop]
+            if self.placed and self.coords is not None:
+                tiles = self.coords[start:stop] / (self.side or smallest_step(self.coords))
+                part = np.hstack([part.astype(np.float32), tiles])
             yield np.ascontiguousarray(part, dtype=dtype)
 
 
 @contextmanager
-def open_features(path: Path) -> Iterator[FeatureFile]:
-    """Open a file of features; a damaged one raises an error that names it."""
+def open_features(path: Path, *, placed: bool = False) -> Iterator[FeatureFile]:
+    """Open a file of features, with coordinates as features if `placed`; name a damaged one."""
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: features are read from {', '.join(FORMATS)}")
     with opening(path), FORMATS[path.suffix](path) as found:
@@ -96,7 +102,15 @@ def open_features(path: Path) -> Iterator[FeatureFile]:
             raise InputError(
                 f"{path} has {found.shape[0]:,} instances, but {len(found.coords):,} coordinates"
             )
-        yield found
+        if placed and found.coords is None:
+            raise InputError(f"{path} has no coords, which coordinates=True (--coordinates) needs")
+        yield replace(found, placed=placed)
+
+
+def smallest_step(coords: Array) -> float:
+    """Return the smallest distance between tiles along an axis: the side of a tile, if unknown."""
+    steps = np.concatenate([np.diff(np.unique(axis)) for axis in coords.T])
+    return float(steps[steps > 0].min(initial=np.inf)) if (steps > 0).any() else 1.0
 
 
 @contextmanager

@@ -39,10 +39,12 @@ class FeaturePool:
     ----------
     folder
         The folder; it is created by `add`.
+    placed
+        Whether coordinates are features, too.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, placed: bool = False) -> None:
+        self.folder, self.placed = folder, placed
 
     def parts(self) -> dict[str, Part]:
         """Return the converted files by path."""
@@ -81,7 +83,7 @@ class FeaturePool:
         lines = self._lines()
         start = lines[-1].stop if lines else 0
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open_features(file) as found:
+        with open_features(file, placed=self.placed) as found:
             rows, width = found.shape
             self._check(lines, found, dtype)
             try:

@@ -44,7 +44,8 @@ class FeatureFolder:
     files
         A second table that assigns files to the sets of the first, if `table` does not name them.
     pool
-        Folder for the converted features; by default FOLDER.pool beside the folder.
+        Folder for the converted features; by default FOLDER.pool beside the folder, and
+        FOLDER.placed.pool for features with coordinates.
     partial
         Whether to leave out files without a row, rows without a file, and empty files, which
         otherwise raise an error.
@@ -62,11 +63,11 @@ class FeatureFolder:
     def __str__(self) -> str:
         return str(self.folder if self.table is None else self.table)
 
-    @property
-    def pool_folder(self) -> Path:
-        """Folder of the converted features."""
+    def pool_folder(self, *, placed: bool = False) -> Path:
+        """Return the folder of the converted features, with or without coordinates."""
         folder = Path(self.folder)
-        return Path(self.pool) if self.pool else folder.with_name(f"{folder.name}.pool")
+        suffix = ".placed.pool" if placed else ".pool"
+        return Path(self.pool) if self.pool else folder.with_name(folder.name + suffix)
 
 
 def read_folder(
@@ -90,6 +91,8 @@ def read_folder(
         As in `read_table`.
     """
     present = _present(Path(data.folder))
+    given = columns.columns if isinstance(columns, Schema) else columns
+    placed = given is not None and given.coordinates
     if data.table is None:
         reader, schema, rows = None, None, [[name] for name in present]
     else:
@@ -105,11 +108,11 @@ def read_folder(
         if learned:
             schema = replace(schema, classes=reader.classes())
     files = _matched(data, rows, present)
-    shapes = _checked(data, [f for row in files for f in row])
+    shapes = _checked(data, [f for row in files for f in row], placed=placed)
     files = [[f for f in row if f in shapes] for row in files]
     dtypes = {dtype for _, dtype in shapes.values()}
     dtype = dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float32)
-    pool = FeaturePool(data.pool_folder)
+    pool = FeaturePool(data.pool_folder(placed=placed), placed=placed)
     listed = list(shapes)
     parts = dict(zip(listed, pool.add(listed, dtype, progress=data.progress), strict=True))
     return _sets(pool, [[parts[f] for f in row] for row in files], reader, schema, present)
@@ -223,11 +226,13 @@ def _stem(name: str, present: dict[str, Path]) -> str:
     return path.stem if known else name
 
 
-def _checked(data: FeatureFolder, files: Sequence[Path]) -> dict[Path, tuple[int, Any]]:
+def _checked(
+    data: FeatureFolder, files: Sequence[Path], *, placed: bool
+) -> dict[Path, tuple[int, Any]]:
     """Return width and type of every file that has instances; name the first fault."""
     found: dict[Path, tuple[int, Any]] = {}
     for path in dict.fromkeys(files):
-        with open_features(path) as file:
+        with open_features(path, placed=placed) as file:
             rows, width = file.shape
             if not rows or not width:
                 if data.partial:
