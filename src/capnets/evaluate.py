@@ -31,6 +31,7 @@ def predict(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Array:
     with threads_for(model):
         for batch in _read(model, sets, batch_size):
             out[batch.set_index] = _array(in_parts(model, batch.x)(batch.x, batch.mask))
+            del batch  # before the next one is read
     return out[:, 0] if model.outputs == 1 else out
 
 
@@ -42,6 +43,7 @@ def added_values(model: SetModel, sets: Sets, *, batch_size: int = 1000) -> Arra
         for batch in _read(model, sets, batch_size):
             values = in_parts(model, batch.x).added_values(batch.x, batch.mask)
             scatter_padded(out, _array(values), sets.offsets, batch.set_index)
+            del batch, values
     return out[:, 0] if model.outputs == 1 else out
 
 
@@ -114,11 +116,14 @@ def _read(model: SetModel, sets: Sets, size: int) -> Iterator[Batch]:
     check_same(sets, model.covariates, None, who="this network")
     model.eval()
     most = instances_per_batch(sets)
-    for batch in Batches(sets).epoch(size=size, instances=most, bucket=True):
+
+    def checked(batch: Batch) -> Batch:
         if not math.isfinite(batch.x.sum()):  # a sum is a quick first check
             sets.check_finite()
         batch = batch.to(model.unit.device)
-        yield replace(batch, x=batch.x.to(model.unit.dtype))
+        return replace(batch, x=batch.x.to(model.unit.dtype))
+
+    return map(checked, Batches(sets).epoch(size=size, instances=most, bucket=True))
 
 
 def _array(values: Tensor) -> Array:

@@ -8,7 +8,7 @@ import pytest
 
 from capnets.errors import InputError, LeakageWarning
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.ingest import Columns, read_table
+from capnets.ingest import Columns, leakage, read_table
 from capnets.ingest.leakage import check_leakage
 from ragged import QUICK
 
@@ -91,6 +91,15 @@ def test_few_sets_or_sets_of_one_instance_are_not_refused():
 def test_a_feature_that_varies_within_a_set_passes():
     table = sets_of(LABELS, LABELS)
     table.sets.instances[4, -1] += 1
+    check(table)
+
+
+def test_large_sets_are_compared_in_blocks(monkeypatch):
+    monkeypatch.setattr(leakage, "NUMBERS", 300)
+    table = sets_of(LABELS, LABELS, size=100)
+    with pytest.raises(InputError, match="'copy' is a copy of the label"):
+        check(table)
+    table.sets.instances[-1, -1] += 1
     check(table)
 
 

@@ -1,6 +1,7 @@
 """Large sets: steps limited by instances, encoders in parts, samples of instances."""
 
 import itertools
+import weakref
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from capnets.models.parts import in_parts
 from capnets.nn import masked
 from capnets.nn.random import draw_from
 from capnets.sets import Sets, offsets_of
+from capnets.sets.batch import Batches
 from capnets.training.priors import UpperBound
 
 NETWORKS = ["c-gru", "c-deepset", "c-pairs", "c-potential", "deepset", "attention", "gru"]
@@ -117,6 +119,25 @@ class TestParts:
 
 
 class TestBatchInstances:
+    def test_one_batch_in_memory_at_a_time(self, monkeypatch):
+        """A batch is freed before the next one is read, in training and in predictions."""
+        take, read, alive = Batches.take, [], []
+
+        def watched(*args, **options):
+            alive.append(sum(one() is not None for one in read))
+            batch = take(*args, **options)
+            read.append(weakref.ref(batch.x))
+            return batch
+
+        monkeypatch.setattr(Batches, "take", watched)
+        sets = sized([2] * 10)
+        model = build("c-deepset", in_features=3, hidden=4, seed=0)
+        fit(model, sets, sets, recipe=Recipe(epochs=2, batch_size=2))
+        predict(model, sets, batch_size=2)
+        added_values(model, sets, batch_size=2)
+        assert len(alive) == 2 * (5 + 1) + 5 + 5
+        assert alive == [0] * len(alive)
+
     def test_one_limit_for_baskets_and_slides(self):
         """Many small sets fit into a step, and a large one makes a step of its own."""
         sets = sized([2] * 30 + [50])

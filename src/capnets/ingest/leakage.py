@@ -13,6 +13,7 @@ import numpy as np
 
 from capnets.errors import InputError, LeakageWarning
 from capnets.sets import Array, Sets
+from capnets.sets.mapped import release
 
 __all__ = ["check_leakage"]
 
@@ -22,8 +23,8 @@ MIN_SETS = 10
 MIN_LABELS = 5
 #: Relative residual below which two float32 columns are multiples of each other.
 TOLERANCE = 1e-5
-#: Sets that are compared at once, and numbers from which fewer are.
-CHUNK, NUMBERS = 4096, 2**22
+#: Instances that are compared first, which rule out most columns, and numbers of later blocks.
+ROWS, NUMBERS = 64, 2**20
 
 
 def check_leakage(
@@ -100,21 +101,18 @@ def _set_values(sets: Sets) -> tuple[Array, Array]:
     """Return which features are constant within every set, and the features of first instances."""
     instances = sets.instances.reshape(len(sets.instances), -1)
     constant = np.ones(instances.shape[1], dtype=bool)
-    most = NUMBERS // max(1, instances.shape[1])
-    start = stop = 0
-    while stop < len(sets):
-        start = stop
-        full = int(np.searchsorted(sets.offsets, sets.offsets[start] + most, "right")) - 1
-        stop = min(max(full, start + 1), start + CHUNK, len(sets))
-        part = sets[start:stop]
-        firsts = np.repeat(part.index[part.offsets[:-1]], part.sizes)
-        kept = np.flatnonzero(constant)
-        if not len(kept):
-            break
-        same = instances[np.ix_(part.index, kept)] == instances[np.ix_(firsts, kept)]
+    firsts = sets.index[sets.offsets[:-1]]
+    start, step = 0, ROWS
+    while start < len(sets.index) and (kept := np.flatnonzero(constant)).size:
+        rows = np.arange(start, min(start + step, len(sets.index)))
+        begins = firsts[np.searchsorted(sets.offsets, rows, "right") - 1]
+        same = instances[np.ix_(sets.index[rows], kept)] == instances[np.ix_(begins, kept)]
         constant[kept] = same.all(axis=0)
+        start += step
+        step = max(ROWS, NUMBERS // len(kept))
+    release(sets.instances)
     values = np.zeros((len(sets), len(constant)))
-    values[:, constant] = instances[np.ix_(sets.index[sets.offsets[:-1]], np.flatnonzero(constant))]
+    values[:, constant] = instances[np.ix_(firsts, np.flatnonzero(constant))]
     return constant, values
 
 

@@ -74,6 +74,11 @@ def learn_schema(source: Source, columns: Columns) -> Schema:
 
 def _check_named(source: Source, columns: Columns) -> None:
     """Raise if a column with a meaning does not exist."""
+    if columns.coordinates:
+        raise InputError(
+            f"{source.name}: coordinates=True (--coordinates) is for feature folders; "
+            "columns of a table are features by name"
+        )
     names = source.names
     if columns.text is not None and not any(n.startswith(f"{columns.text}[") for n in names):
         raise InputError(

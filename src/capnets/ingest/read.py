@@ -88,11 +88,6 @@ def read_table(
     if columns is None:
         return read_npz(table, labels=labels, learning=learning)
     source = open_source(table)
-    if (columns.columns if isinstance(columns, Schema) else columns).coordinates:
-        raise InputError(
-            f"{source.name}: coordinates=True (--coordinates) is for feature folders; "
-            "columns of a table are features by name"
-        )
     schema = columns if isinstance(columns, Schema) else learn_schema(source, columns)
     learned = schema is not columns
     source = source.with_text(

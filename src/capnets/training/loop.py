@@ -32,10 +32,11 @@ def run_epoch(setup: Setup, state: State) -> dict[str, Any]:
     )
     state.network.train()
     total = torch.zeros((), device=fabric.device)
-    for number, batch in enumerate(batches):
+    for number in range(steps):
         # Replayed sets add steps to the epoch; each advances the schedule by less.
         rate = recipe.rate(epoch * usual + number * usual / steps, recipe.epochs * usual)
-        total += _step(setup, state, batch, rate, draws)
+        # Without a name for the batch, it is freed before the next one is read.
+        total += _step(setup, state, next(batches), rate, draws)
     if fabric.world_size > 1:
         losses: Any = fabric.all_reduce(state.replay.losses.to(fabric.device), reduce_op="max")
         state.replay.losses.copy_(losses)
@@ -122,4 +123,5 @@ def measure(model: SetModel, sets: Sets, loss: Loss) -> float:
         prediction = in_parts(model, x)(x, batch.mask)
         value = loss(prediction, batch.y, unit=one, weights=batch.weights)
         total, weight = total + w * float(value), weight + w
+        del batch, x  # before the next one is read
     return total / weight

@@ -97,11 +97,11 @@ class Setup:
         # All processes take every step: one without sets reads any set, with weight 0.
         filled = [chosen if len(chosen) else np.zeros(1, np.int64) for chosen in plan]
         data = self.data if self.ahead is None else self.ahead.data
-        read = data.read(filled, reorder=reorder, sample=sample)
-        for chosen, batch in zip(plan, read, strict=True):
-            if not len(chosen):
-                batch = replace(batch, weights=torch.zeros(1))
-            yield batch.to(self.fabric.device)
+        return map(self._placed, plan, data.read(filled, reorder=reorder, sample=sample))
+
+    def _placed(self, chosen: Array, batch: Batch) -> Batch:
+        batch = batch if len(chosen) else replace(batch, weights=torch.zeros(1))
+        return batch.to(self.fabric.device)
 
     def _plan(
         self,
