@@ -175,12 +175,25 @@ def test_orders_and_priors(table, tmp_path):
     assert "unknown feature 'prise'" in message
 
 
-def test_options_for_columns_are_refused_for_npz(tmp_path):
-    path = tmp_path / "t.npz"
-    np.savez(path, X=np.ones((4, 1)), offsets=[0, 2, 4], y=[1, 2])
-    for command in ("train", "tune"):
-        message = capnets(command, path, "--set-column", "a", "-o", tmp_path / "r", code=2)
-        assert "has no columns, so none can be named (set)" in message
+def test_npz_files_take_the_options_of_columns(tmp_path):
+    path, run, out = tmp_path / "t.npz", tmp_path / "run", tmp_path / "p.csv"
+    X = np.arange(40.0)[:, None] % 7
+    X[3] = np.nan
+    offsets, y = np.arange(0, 41, 2), np.arange(20.0)
+    np.savez(path, X=X, offsets=offsets, y=y, age=y % 3, ids=[f"s{k}" for k in range(20)])
+    quick = ["-m", "c-gru", "--members", 1, "--epochs", 2, "-o", run]
+    message = capnets("train", path, *quick, code=2)
+    assert "nan" in message  # without options, the arrays are read as they are
+    capnets("train", path, "--covariates", "age", "--missing", "mean", "--regress", *quick)
+    capnets("predict", run, path, "-o", out)
+    rows = pd.read_csv(out)
+    assert rows["set"].tolist() == [f"s{k}" for k in np.repeat(np.arange(20), 2)]
+    sums = rows.groupby("set")["added_value"].sum() + rows.groupby("set")["baseline"].first()
+    np.testing.assert_allclose(sums, rows.groupby("set")["prediction"].first(), atol=1e-4)
+    assert rows["baseline"].nunique() == 3  # one per age
+    message = capnets("train", path, "--target", "worth", "-o", tmp_path / "r", code=2)
+    assert "unknown column 'worth'" in message
+    assert "set, X[0], y, age" in message
     assert not (tmp_path / "r").exists()
 
 
@@ -198,7 +211,8 @@ def test_kinds_of_labels_are_detected(table, tmp_path):
     np.savez(path, X=np.arange(20.0)[:, None], offsets=np.arange(21), y=y)
     capnets("train", path, "--members", 1, "--epochs", 1, "-o", tmp_path / "r")
     assert set(json.loads(capnets("evaluate", tmp_path / "r", path, "--json"))) >= {"accuracy"}
-    assert "has no columns" in capnets("predict", run, path, "-o", tmp_path / "q.parquet", code=2)
+    message = capnets("predict", run, path, "-o", tmp_path / "q.parquet", code=2)
+    assert "Choices: set, X[0], y" in message
 
 
 @pytest.mark.slow

@@ -218,11 +218,30 @@ def test_the_rule_for_missing_values_is_chosen_in_training(frame):
         )
 
 
-def test_npz_file_is_not_a_table(tmp_path):
-    np.savez(tmp_path / "t.npz", X=np.ones((1, 1)))
-    with pytest.raises(InputError, match="no columns") as caught:
-        read_table(tmp_path / "t.npz", NUMBERS)
-    assert "not .npz" not in str(caught.value)
+def test_npz_file_as_a_table(tmp_path):
+    """Named columns of an .npz file are those of the same table in another format."""
+    X, offsets = np.array([[1.7e9, 2], [1.7e9 + 1, 3], [1.7e9 + 2, np.nan]]), np.array([0, 2, 3])
+    label, kind, known = np.array([1.5, 2.5]), np.array(["a", "b", "a"]), np.array([[1, 2], [3, 4]])
+    path = tmp_path / "t.npz"
+    np.savez(path, X=X, offsets=offsets, label=label, kind=kind, known=known, ids=[b"p", b"q"])
+    frame = pd.DataFrame({"set": ["p", "p", "q"], "X[0]": X[:, 0], "X[1]": X[:, 1]})
+    frame["label"], frame["kind"] = label[[0, 0, 1]], kind
+    frame[["known[0]", "known[1]"]] = known[[0, 0, 1]]
+    columns = Columns(
+        set="set", target="label", categories="kind", covariates="known", missing="mean"
+    )
+    one, two = read_table(path, columns), read_table(frame, columns)
+    assert one.schema == two.schema
+    for name in ("instances", "offsets", "y", "covariates", "ids"):
+        np.testing.assert_array_equal(getattr(one.sets, name), getattr(two.sets, name))
+    for arrays, words in [
+        ({"X": np.ones((3, 2, 2)), "offsets": offsets}, "which are no columns"),
+        ({"X": X, "offsets": np.array([0, 0, 3])}, "set 0 has no instances"),
+        ({"X": X}, "the file has no offsets"),
+    ]:
+        np.savez(path, **arrays)
+        with pytest.raises(InputError, match=words):
+            read_table(path, columns)
 
 
 def test_npz_labels(tmp_path):

@@ -113,8 +113,11 @@ class ColumnOptions:
         return self.time is not None or self.event is not None
 
     def of(self, file: str) -> Columns | None:
-        """Return the meaning of the columns of a file; None for .npz, which has none."""
-        targets = self._targets()
+        """Return the meaning of the columns of a file; None for an .npz file without options.
+
+        The sets of an .npz file are in the column `set` and its labels in `y`, unless named.
+        """
+        targets, named = self._targets(), self.set_column
         others = {
             "features": None if self.folder else self.features,
             "categories": self.categories, "hashed": self.hashed,
@@ -126,17 +129,10 @@ class ColumnOptions:
         }  # fmt: skip
         given = {k: tuple(v) if isinstance(v, list) else v for k, v in others.items() if v}
         if Path(file).suffix == ".npz":
-            named = {"set": self.set_column, "target": targets, **given}
-            wrong = [name for name, value in named.items() if value and value != "refuse"]
-            if wrong:
-                raise InputError(
-                    f"{file} has no columns, so none can be named ({', '.join(wrong)}): an .npz "
-                    "file holds the arrays X, offsets and y"
-                )
-            return None
-        if (
-            self.set_column is None and self.text_column is None and self.smiles is None
-        ) or not targets:
+            if not (named or targets or given != {"missing": "refuse"}):
+                return None
+            named, targets = named or "set", targets or ("y",)
+        if (named is None and self.text_column is None and self.smiles is None) or not targets:
             raise InputError(
                 f"{file}: name its columns with --set-column … and --target …, "
                 "the set that a row belongs to and the column to predict "
@@ -144,7 +140,7 @@ class ColumnOptions:
             )
         from capnets.ingest import Columns
 
-        return Columns(set=self.set_column or "", target=targets, **given)  # type: ignore[arg-type]
+        return Columns(set=named or "", target=targets, **given)  # type: ignore[arg-type]
 
     def _texts(self) -> dict[str, Any]:
         """Return the text column and its encoder."""

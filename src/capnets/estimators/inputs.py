@@ -47,7 +47,7 @@ def read(
         return read_folder(X, known, labels=labels and X.table is not None, classify=classify)
     if isinstance(X, Sets):
         data = SetData(X)
-    elif isinstance(X, str | Path) and Path(X).suffix == ".npz":
+    elif isinstance(X, str | Path) and Path(X).suffix == ".npz" and columns is None:
         data = read_npz(X, labels=labels, learning=learning)
     elif is_table(X):
         columns = _columns_of(columns)

@@ -62,6 +62,11 @@ class CovariateReader:
                 "constant within a set. Correct it, or name it among the features."
             )
 
+    def missing(self) -> dict[str, int]:
+        """Return the number of sets without a value, by column."""
+        counts = (self.codes == MISSING).sum(axis=0)
+        return dict(zip(self.columns, counts.tolist(), strict=True))
+
     def _written(self, batch: Any, k: int) -> Array:
         """Return a number for the value of every row, the same for equal values."""
         texts, codes = text_column(batch.column(self.columns[k]))

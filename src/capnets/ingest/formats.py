@@ -1,4 +1,4 @@
-"""File formats of tables: Parquet, Feather, CSV, JSON lines, and folders of Parquet files.
+"""File formats of tables: Parquet, Feather, CSV, JSON lines, .npz, and folders of Parquet files.
 
 Installed packages add formats through the entry-point group `capnets.readers`: the name is a suffix
 (`.sas`), the value a function from a path to a `Source` or to anything that streams Arrow.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from capnets.errors import InputError
+from capnets.ingest.npz import NpzTable
 from capnets.ingest.source import BLOCK, GAPS, ROWS, Source, first_line
 
 __all__ = ["FORMATS", "GROUP", "Dataset", "readers"]
@@ -189,6 +190,7 @@ class _Csv(Source):
 FORMATS: dict[str, Callable[[Path], Any]] = {
     ".parquet": _Parquet, ".pq": _Parquet, ".feather": _Feather, ".arrow": _Feather,
     ".csv": _Csv, ".tsv": _Csv, ".jsonl": _Json, ".ndjson": _Json,
+    ".npz": NpzTable,
 }  # fmt: skip
 
 

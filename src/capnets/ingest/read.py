@@ -30,14 +30,8 @@ from capnets.sets import Array, offsets_of
 
 __all__ = ["SUFFIXES", "names_classes", "read_table"]
 
-#: Spellings of the parts of a split.
-SPLITS = {
-    "train": ("train", "training"),
-    "valid": ("valid", "validation", "val", "dev"),
-    "test": ("test", "testing"),
-}
 #: Suffixes of the files that can be read.
-SUFFIXES = (*FORMATS, ".npz")
+SUFFIXES = tuple(FORMATS)
 
 
 def read_table(
@@ -59,7 +53,7 @@ def read_table(
         A Parquet, CSV, TSV, Feather or .npz file, a pandas frame or an Arrow table.
     columns
         `Columns` to learn a schema from this table, or the `Schema` of a run to read it by. None
-        for .npz files.
+        for the arrays of an .npz file.
     labels
         Whether to read targets; if not, their columns need not exist. Groups and weights are read
         with them, and whenever a schema is learned.
@@ -119,6 +113,7 @@ def read_table(
     finally:
         pool.close()
     missing = dict(zip(schema.feature_columns, (pool.rows - pool.counts).tolist(), strict=True))
+    missing |= reader.missing()
     return SetData(
         sets, schema, reader.groups(), schema.classes, _ignored(source, schema), missing,
         source.header, splits=reader.splits(),
@@ -235,11 +230,11 @@ class SetReader:
 
     def splits(self) -> Array | None:
         """Return the part that the table assigns to every set: train, valid or test."""
-        if self.split is None:
-            return None
-        names = np.array([_split(name, self.split) for name in self.split.known])
-        found: Array = names[self.split.values.astype(np.int64)]
-        return found
+        return None if self.split is None else self.split.splits()
+
+    def missing(self) -> dict[str, int]:
+        """Return the number of sets that miss a covariate, by column."""
+        return {} if self.covariates is None else self.covariates.missing()
 
     def arrays(self, schema: Schema, *, learn: bool) -> tuple[Schema, dict[str, Array]]:
         """Return the arrays of the sets, and the schema with the imputation of covariates."""
@@ -261,16 +256,6 @@ class SetReader:
             values = self.covariates.values
             schema, arrays["covariates"] = fill_covariates(schema, values, learn=learn)
         return schema, arrays
-
-
-def _split(name: Any, split: PerSet) -> str:
-    for known in SPLITS:
-        if str(name).lower() in SPLITS[known]:
-            return known
-    raise InputError(
-        f"{split.source.name}, column {split.column!r}: the split {name!r} is unknown; "
-        "expected train, valid or test"
-    )
 
 
 def names_classes(source: Source, column: str) -> bool:

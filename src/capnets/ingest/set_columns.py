@@ -14,6 +14,13 @@ from capnets.sets import Array
 
 __all__ = ["Owners", "PerSet"]
 
+#: Spellings of the parts of a split.
+SPLITS = {
+    "train": ("train", "training"),
+    "valid": ("valid", "validation", "val", "dev"),
+    "test": ("test", "testing"),
+}
+
 
 class Owners:
     """Number the sets in the order in which they first appear.
@@ -140,6 +147,20 @@ class PerSet:
                 )
         table = np.array([places[as_text(n)] for n in self.known], dtype=np.float32)
         return table[self.values.astype(np.int64)]
+
+    def splits(self) -> Array:
+        """Return the part of a split that each set is assigned to: train, valid or test."""
+        found: Array = np.array([self._split(n) for n in self.known])[self.values.astype(np.int64)]
+        return found
+
+    def _split(self, name: Any) -> str:
+        for known in SPLITS:
+            if str(name).lower() in SPLITS[known]:
+                return known
+        raise InputError(
+            f"{self.source.name}, column {self.column!r}: the split {name!r} is unknown; "
+            "expected train, valid or test"
+        )
 
     def _read(self, batch: Any, row: int) -> Array:
         column = batch.column(self.column)

@@ -19,10 +19,10 @@ __all__ = ["FORMATS", "GAPS", "Source", "arrow_table", "is_table", "open_source"
 def open_source(table: Any) -> Source:
     """Open a file, a folder of Parquet files, an address, or a frame.
 
-    Files are Parquet, CSV, TSV, Feather, JSON lines, or of a format that a package adds. An address
-    such as `s3://bucket/file.parquet` is opened by fsspec. Frames are those of pandas, Arrow tables
-    and data sets, and everything that streams Arrow by `__arrow_c_stream__`: polars, DuckDB. A
-    column of vectors (lists of equal length) becomes one column per entry.
+    Files are Parquet, CSV, TSV, Feather, JSON lines, .npz, or of a format that a package adds. An
+    address such as `s3://bucket/file.parquet` is opened by fsspec. Frames are those of pandas,
+    Arrow tables and data sets, and everything that streams Arrow by `__arrow_c_stream__`: polars,
+    DuckDB. A column of vectors (lists of equal length) becomes one column per entry.
     """
     return table if isinstance(table, Source) else unfolded(_open(table))
 
@@ -53,12 +53,7 @@ def _open(table: Any) -> Source:
     known = readers()
     suffix = next((s for s in reversed(path.suffixes) if s in known), path.suffix)
     if suffix not in known:
-        other = (
-            "; an .npz file has no columns, and suits networks that were trained on one"
-            if suffix == ".npz"
-            else f" (and sets from .npz), not {suffix or 'this'}"
-        )
-        raise InputError(f"{name}: tables are read from {', '.join(known)}{other}")
+        raise InputError(f"{name}: tables are read from {', '.join(known)}, not {suffix or 'this'}")
     with reading(name, suffix[1:]):
         source = known[suffix](path)
         if not isinstance(source, Source):  # a package may return any table

@@ -52,6 +52,8 @@ class Summary(Record):
         Sentences about data that was probably read wrongly.
     dates
         Columns of dates.
+    covariates
+        Columns that describe a whole set.
     """
 
     sets: int
@@ -65,6 +67,7 @@ class Summary(Record):
     missing: dict[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         low, median, high = self.sizes
@@ -78,6 +81,8 @@ class Summary(Record):
             lines[-1] += f"; {_listed(self.categories, 'category', 'categories')}"
         if self.dates:
             lines[-1] += f"; {_listed(self.dates, 'date')} (weekday, age and gap in days)"
+        if self.covariates:
+            lines.append(f"known of the set: {_listed(self.covariates, 'covariate')}")
         if self.ignored:
             lines.append(f"ignored: {_listed(self.ignored, 'column')}")
         if self.labels:
@@ -153,7 +158,14 @@ def summarize(
         {name: count for name, count in (missing or {}).items() if count},
         tuple(found),
         dates,
+        _covariates(sets, schema),
     )
+
+
+def _covariates(sets: Sets, schema: Schema | None) -> tuple[str, ...]:
+    if schema is not None:
+        return tuple(f.name for f in schema.covariates)
+    return tuple(sets.covariate_names or ("",) * sets.n_covariates)
 
 
 def warn_of_outliers(sets: Sets, schema: Schema | None = None) -> None:
