@@ -28,6 +28,26 @@ def test_statistics_are_those_of_pandas():
         np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
+def test_covariates_are_columns_and_a_network_reads_them():
+    X = ragged(30)
+    frame = frame_of(X, amounts(X))
+    frame["age"] = frame.groupby("set").a.transform("first")
+    frame["region"] = np.where(frame["age"] > 0, "n", "s")
+    columns = Columns(set="set", target="y", covariates=("age", "region"))
+    network = SetRegressor(**QUICK | {"epochs": 1})
+    transformer = SetFeatures(columns, statistics=["sum"], size=False, network=network)
+    found = transformer.fit_transform(frame, frame.y)
+    assert found.columns[:6].tolist() == ["sum_a", "sum_b", "sum_c", "age", "region=n", "region=s"]
+    ages = frame.drop_duplicates("set").age
+    np.testing.assert_allclose(found["age"], ages, rtol=1e-6)
+    assert (found["region=n"] == (found["age"] > 0)).all()
+    np.testing.assert_allclose(
+        found["prediction_y"], transformer.network_.predict(frame), rtol=1e-5
+    )
+    with pytest.raises(InputError, match="X has 0 covariates, but SetFeatures is expecting 3"):
+        transformer.transform(X)
+
+
 def test_lists_and_single_instances():
     X = ragged()
     found = SetFeatures().fit_transform(X)

@@ -16,6 +16,7 @@ from capnets.estimators.inputs import read
 from capnets.ingest import Columns, Schema, SetData
 from capnets.ingest.frames import like
 from capnets.sets import Array
+from capnets.sets.covariates import check_same
 
 __all__ = ["SetFeatures"]
 
@@ -33,6 +34,8 @@ STATISTICS: dict[str, Callable[[Array], Array]] = {
 class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Describe every set by a row of fixed length.
 
+    Covariates, which are known of the set as a whole, become columns as they are.
+
     Parameters
     ----------
     columns
@@ -44,7 +47,8 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     network
         An estimator such as `SetRegressor()`. A clone is trained in `fit`, and its outputs and the
         smallest and largest value that an instance adds become columns. Rows of the training sets
-        then depend on their labels: to stack learners, predict them in cross-validation.
+        then depend on their labels: to stack learners, predict them in cross-validation. It reads
+        tables by `columns` if it has none of its own.
 
     Attributes
     ----------
@@ -94,12 +98,16 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         data = read(X, self.columns, learning=True)
         self.schema_, self.n_features_in_ = data.schema, data.sets.in_features
         names = data.sets.feature_names
+        self._covariates = data.sets.n_covariates, data.sets.covariate_names
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         if self.network is not None:
-            self.network_ = clone(self.network).fit(X, y)
+            network = clone(self.network)
+            if network.columns is None:
+                network.set_params(columns=self.columns)
+            self.network_ = network.fit(X, y)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -113,6 +121,8 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sets = data.sets
         rows = [self._describe(np.asarray(sets[k], dtype=np.float64)) for k in range(len(sets))]
         described = np.array(rows).reshape(len(sets), -1)
+        if sets.covariates is not None:
+            described = np.concatenate([described, sets.covariates], axis=1)
         if self.network is not None:
             described = np.concatenate([described, self._network_columns(X)], axis=1)
         names = self.get_feature_names_out().tolist()
@@ -125,6 +135,8 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = list(getattr(self, "feature_names_in_", numbered))
         found = ["size"] if self.size else []
         found += [f"{statistic}_{name}" for statistic in self.statistics for name in names]
+        count, covariates = self._covariates
+        found += covariates or [f"covariate{k}" for k in range(count)]
         if self.network is not None:
             outputs = self.network_.output_names()
             parts = ("prediction", "min_added", "max_added")
@@ -143,6 +155,7 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has {data.sets.in_features} features, but SetFeatures is expecting "
                 f"{self.n_features_in_} features as input"
             )
+        check_same(data.sets, *self._covariates, who="SetFeatures")
         return data
 
     def _describe(self, x: Array) -> Array:
