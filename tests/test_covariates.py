@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,9 +15,14 @@ from capnets.errors import InputError
 from capnets.estimators.runs import load_estimator
 from capnets.evaluate import added_values, baselines, predict
 from capnets.explain.added import explain_added
-from capnets.export.onnx import graphs
+from capnets.export import Engine, Stream, export
 from capnets.ingest import Schema, read_table
 from capnets.models import build
+from capnets.models.ensemble import Ensemble
+from capnets.pages.interactive import interactive_page
+from capnets.runs import Run
+from capnets.serve.limits import Limits
+from capnets.serve.network import Network
 from capnets.sets.batch import Batches
 from capnets.sets.fingerprint import fingerprint
 from capnets.training.fit import fit
@@ -87,8 +93,6 @@ def test_sets_without_covariates_keep_their_format(tmp_path):
 
 
 def test_fingerprint_depends_on_covariates():
-    from dataclasses import replace
-
     sets = drawn()
     assert fingerprint(sets) != fingerprint(replace(sets, covariates=sets.covariates + 1))
     assert fingerprint(sets) != fingerprint(replace(sets, covariates=None))
@@ -178,9 +182,44 @@ def test_networks_that_cannot_add_a_baseline_refuse(settings):
         build(**settings, covariates=1)
 
 
-def test_graphs_are_refused():
-    with pytest.raises(InputError, match="covariates have no ONNX graphs"):
-        graphs(network("c-gru"))
+@pytest.mark.parametrize("name", ["c-gru", "c-pairs", "c-pool", "c-potential", "gru", "deepset"])
+def test_engines_compute_what_networks_do(name, tmp_path):
+    model = network(name).float()
+    sets = drawn(n=40)
+    card = export(Ensemble([model, network(name).float()]), tmp_path / "graphs", sets=sets)
+    assert card.instance["shape"] == [3]
+    assert card.graphs["sets"]["inputs"] == ["instances", "covariates", "mask"]
+    assert "`covariates`: sets x 2" in (tmp_path / "graphs" / "README.md").read_text()
+    for engine in (Engine(model), Engine(tmp_path / "graphs")):
+        assert engine.covariates == 2
+        near = {"rtol": 1e-4, "atol": 1e-5}
+        np.testing.assert_allclose(engine.predict(sets), predict(model, sets), **near)
+        values = added_values(model, sets)
+        np.testing.assert_allclose(engine.added_values(sets), values, **near)
+        with pytest.raises(InputError, match="X has 0 covariates, but this network is expecting 2"):
+            engine.predict(replace(sets, covariates=None))
+        with pytest.raises(InputError, match="streamed"):
+            Stream(engine)
+
+
+def test_engines_predict_the_baselines_of_empty_sets():
+    model = network("c-gru").float()
+    some = drawn()
+    nothing = replace(some, index=some.index[:0], offsets=np.zeros(7, dtype=np.int64), y=None)
+    found = Engine(model).predict(nothing)
+    np.testing.assert_allclose(found, baselines(model, some)[:, 0], rtol=1e-5)
+    assert found.std() > 1e-3
+    both = Sets.concatenate([replace(some, y=None), nothing])
+    np.testing.assert_allclose(Engine(model).predict(both)[6:], found, rtol=1e-6)
+
+
+def test_services_and_interactive_pages_are_refused(tmp_path):
+    model = SetRegressor("c-gru", columns=COLUMNS, members=1, epochs=1, random_state=0)
+    folder = model.fit(table()).save(tmp_path / "run").folder
+    with pytest.raises(InputError, match="interactive pages do not support covariates"):
+        interactive_page([Run(folder)])
+    with pytest.raises(InputError, match="covariates are not served"):
+        Network("run", folder, limits=Limits(), observe=lambda *_: None)
 
 
 def test_other_covariates_are_refused():
@@ -211,8 +250,6 @@ def test_missing_covariates_follow_the_rule():
     frame.loc[frame["customer"] == 1, "age"] = None
     with pytest.raises(InputError, match="column 'age': no value"):
         read_table(frame, COLUMNS)
-    from dataclasses import replace
-
     data = read_table(frame, replace(COLUMNS, missing="mean"))
     summary = str(data.summary())
     assert "known of the set: 2 covariates (age, region)" in summary

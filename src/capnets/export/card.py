@@ -10,8 +10,8 @@ from importlib.metadata import version
 from typing import Any
 
 from capnets.export.compare import CASES, TOLERANCE
-from capnets.export.networks import memory, streams
-from capnets.export.onnx import PORTS, SMALLEST, feature_shape, fingerprint, unit
+from capnets.export.networks import memory
+from capnets.export.onnx import SMALLEST, fingerprint, instance_shape, ports, streams, unit
 from capnets.ingest.columns import Schema
 from capnets.models import parameters
 from capnets.models.base import SetModel
@@ -79,7 +79,7 @@ class Card(Record):
         data = run.config.data if run else {}
         schema = Schema.from_dict(data["schema"]) if data.get("schema") else None
         targets = list(schema.columns.target) if schema else []
-        shape = feature_shape(model)
+        shape = instance_shape(model)
         return cls(
             network={
                 "title": run.config.model.title if run else type(model).__name__,
@@ -104,13 +104,14 @@ class Card(Record):
                 "link": LINKS.get(run.config.loss) if run else None,
                 "orders": data.get("orders") if model.ordered else None,
                 "unit": unit(model).tolist(),
-                "baseline": model.baseline.tolist(),
+                "baseline": model.constant.tolist(),
+                "covariates": _covariates(model, schema),
             },
             graphs={
                 name: {
                     "file": f"{name}.onnx",
                     "sha256": hashlib.sha256(graph).hexdigest(),
-                    **dict(zip(("inputs", "outputs"), PORTS[name], strict=True)),
+                    **dict(zip(("inputs", "outputs"), ports(model, name), strict=True)),
                 }
                 for name, graph in graphs.items()
             },
@@ -138,6 +139,11 @@ class Card(Record):
             self.to_dict(), example=example, measures=list(_flat(self.metrics))
         )
         return text.strip() + "\n"
+
+
+def _covariates(model: SetModel, schema: Schema | None) -> list[str]:
+    names = () if schema is None else schema.covariate_names
+    return list(names or (f"covariate {k}" for k in range(model.covariates)))
 
 
 def _state(model: SetModel) -> dict[str, Any] | None:

@@ -72,6 +72,8 @@ def _cases(model: SetModel, sets: Sets | None) -> Iterator[tuple[Tensor, Tensor]
             if isinstance(part, Standardize) and part.mean.shape[-1:] == x.shape[-1:]:
                 x = x / part.scale + part.mean  # like instances of the training
                 break
+        if model.covariates:  # one row per set, whatever is padding
+            x[..., -model.covariates :] = x[:, :1, -model.covariates :]
         sizes = torch.randint(1, longest + 1, (count, 1), generator=generator)
         sizes[0] = longest
         yield _blanked(x, torch.arange(longest) < sizes)
@@ -90,7 +92,12 @@ def _by_sets(session: Any, x: Array, mask: Array) -> dict[str, Array]:
     names = [output.name for output in session.get_outputs()]
     garbage = x.copy()
     garbage[~mask] = np.nan  # padding must not matter
-    return dict(zip(names, session.run(names, {"instances": garbage, "mask": mask}), strict=True))
+    given = {"instances": garbage, "mask": mask}
+    ports = {port.name: port.shape for port in session.get_inputs()}
+    if "covariates" in ports:
+        count = ports["covariates"][1]
+        given |= {"instances": garbage[..., :-count], "covariates": x[:, 0, -count:]}
+    return dict(zip(names, session.run(names, given), strict=True))
 
 
 def _by_steps(session: Any, x: Array, mask: Array) -> dict[str, Array]:

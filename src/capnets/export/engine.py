@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ from capnets.models.base import SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batches
+from capnets.sets.covariates import check_same
 from capnets.sets.orders import Orders
 from capnets.sets.ragged import cut_by_size, scatter_padded
 from capnets.sets.validation import other_sizes
@@ -29,6 +31,7 @@ STREAMED = (
     "only capacity networks can be streamed: the others need the whole set at once. "
     "Train one, such as c-gru"
 )
+KNOWN = "networks with covariates cannot be streamed yet; predict whole sets"
 #: Instances per call. Smaller batches have more overhead, larger ones overflow the CPU caches.
 #: Chosen from 1,000 to 32,000 by timing all networks on sets of 10, 100 and 10,000 instances.
 ROWS = 2048
@@ -70,7 +73,9 @@ class Engine:
     outputs
         Number of labels per set.
     baseline
-        Prediction for the empty set, one number per output.
+        Prediction for the empty set, one number per output. With covariates: its constant part.
+    covariates
+        Number of covariates; sets then need theirs.
     feature_shape
         Shape of one instance; words are variable sizes.
     smallest
@@ -102,7 +107,8 @@ class Engine:
         additive = streams or "predict" not in self._graphs
         self.streams = _flag(about, "capnets.streams", default=streams)
         self.additive = _flag(about, "capnets.additive", default=additive)
-        instances, _ = self.session("sets").get_inputs()
+        instances, *others = self.session("sets").get_inputs()
+        self.covariates = next((int(p.shape[1]) for p in others if p.name == "covariates"), 0)
         prediction, _ = self.session("sets").get_outputs()
         self.feature_shape: tuple[int | str, ...] = tuple(instances.shape[2:])
         self.outputs = int(prediction.shape[1])
@@ -179,7 +185,8 @@ class Engine:
 
     def _answers(self, name: str, sets: Sets) -> Iterator[tuple[Array, Array, Array]]:
         """Yield set numbers, predictions and added values (if the graph has them)."""
-        source = Batches(sets)
+        known = sets.covariates
+        source = Batches(replace(sets, covariates=None, covariate_names=None))
         for chosen in cut_by_size(sets.sizes, ROWS):
             if self.streams and sets.sizes[chosen[0]] > ROWS:
                 values = self._read_long(sets, int(chosen[0]))[None]
@@ -189,8 +196,16 @@ class Engine:
             x = batch.x.numpy()
             _check_finite(x, sets)
             mask = np.ones(x.shape[:2], dtype=bool) if batch.mask is None else batch.mask.numpy()
+            if x.shape[1] == 0 and known is not None:  # a graph needs a row, if only of padding
+                x, mask = (
+                    np.zeros((len(x), 1, *x.shape[2:]), np.float32),
+                    np.zeros((len(x), 1), bool),
+                )
             if x.shape[1]:
-                found = self.session(name).run(None, {"instances": x, "mask": mask})
+                given = {"instances": x, "mask": mask}
+                if known is not None:
+                    given["covariates"] = np.asarray(known[chosen], dtype=np.float32)
+                found = self.session(name).run(None, given)
             else:  # only empty sets
                 nothing = np.tile(self.baseline, (len(x), 1))
                 found = [nothing, np.zeros((len(x), 0, self.outputs))]
@@ -211,6 +226,7 @@ class Engine:
     def _check(self, sets: Sets | Sequence[Any]) -> Sets:
         sets = sets if isinstance(sets, Sets) else Sets.from_arrays(sets)
         self.check_shape(sets.feature_shape)
+        check_same(sets, self.covariates, None, who="this network")
         if not self.additive and not sets.sizes.all():
             raise InputError(
                 f"set {int(np.argmin(sets.sizes))} has no instances, and this network cannot say "
@@ -302,7 +318,7 @@ def streaming_engine(source: Source | Engine) -> Engine:
             raise InputError(STREAMED)
     engine = source if isinstance(source, Engine) else Engine(source)
     if not engine.streams:
-        raise InputError(STREAMED)
+        raise InputError(KNOWN if engine.covariates else STREAMED)
     return engine
 
 

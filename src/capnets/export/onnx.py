@@ -12,6 +12,9 @@ graph      inputs -> outputs                               of which networks
 `chunk`    instances, state -> added_values, next_state    capacity networks
 =========  ==============================================  ========================
 
+A network with covariates reads them as another input, `covariates` (sets x covariates); it has no
+graphs for streams.
+
 ONNX Runtime computes every output of a graph, requested or not. The graph `predict` therefore omits
 the predictions of all prefixes (networks that are not additive) and their potentials (C-Potential).
 The initial state is zero.
@@ -30,7 +33,7 @@ from torch import Tensor, nn
 
 from capnets.errors import InputError
 from capnets.export import networks
-from capnets.export.graph import Graph
+from capnets.export.graph import Edge, Graph
 from capnets.export.rows import Rows
 from capnets.models.base import SetModel
 from capnets.models.ensemble import Ensemble
@@ -39,11 +42,13 @@ from capnets.nn.encoders import ConvEncoder
 __all__ = [
     "PORTS",
     "SMALLEST",
-    "check_exportable",
     "feature_shape",
     "fingerprint",
     "graphs",
     "in_use",
+    "instance_shape",
+    "ports",
+    "streams",
     "unit",
 ]
 
@@ -62,18 +67,17 @@ SMALLEST = 4
 
 def graphs(model: SetModel) -> dict[str, bytes]:
     """Build all graphs of a network, by name, as file contents."""
-    check_exportable(model)
     model = in_use(model)
     builders = {"sets": _sets}
-    builders |= {"step": _step, "chunk": _chunk} if networks.streams(model) else {}
+    builders |= {"step": _step, "chunk": _chunk} if streams(model) else {}
     builders |= {"predict": _predict} if networks.predicts_apart(model) else {}
     about = {
         "capnets.fingerprint": fingerprint(model),
         "capnets.additive": json.dumps(model.additive),
-        "capnets.streams": json.dumps(networks.streams(model)),
+        "capnets.streams": json.dumps(streams(model)),
     }
-    if bool(model.baseline.any()):
-        about["capnets.baseline"] = json.dumps(model.baseline.tolist())
+    if bool(model.constant.any()):
+        about["capnets.baseline"] = json.dumps(model.constant.tolist())
     if any(isinstance(size, str) for size in feature_shape(model)):
         about["capnets.smallest"] = str(SMALLEST)
     built = {}
@@ -82,15 +86,6 @@ def graphs(model: SetModel) -> dict[str, bytes]:
         build(model, g)
         built[name] = g.model(name, about).SerializeToString(deterministic=True)
     return built
-
-
-def check_exportable(model: SetModel) -> None:
-    """Refuse networks with covariates, whose baseline graphs and streams do not compute."""
-    if model.covariates:
-        raise InputError(
-            "networks with covariates have no ONNX graphs yet, so export, streams, interactive "
-            "pages and `serve` do not support them; use `predict` and `explain`"
-        )
 
 
 def in_use(model: SetModel) -> SetModel:
@@ -118,8 +113,25 @@ def _settings(part: nn.Module) -> Any:
     return sorted((key, value) for key, value in public.items() if isinstance(value, plain))
 
 
+def ports(model: SetModel, name: str) -> tuple[list[str], list[str]]:
+    """Return the names of the inputs and outputs of a graph of a network."""
+    inputs, outputs = PORTS[name]
+    return [inputs[0], *["covariates"] * bool(model.covariates), *inputs[1:]], outputs
+
+
+def streams(model: SetModel) -> bool:
+    """Return whether a network has graphs that read a set piece by piece."""
+    return networks.streams(model) and not model.covariates
+
+
+def instance_shape(model: SetModel) -> tuple[int | str, ...]:
+    """Return the shape of one instance without covariates; words are variable sizes."""
+    shape = feature_shape(model)
+    return (int(shape[0]) - model.covariates,) if model.covariates else shape
+
+
 def feature_shape(model: SetModel) -> tuple[int | str, ...]:
-    """Return the shape of one instance; words are variable sizes."""
+    """Return the shape of one instance as the network reads it; words are variable sizes."""
     if isinstance(model, Ensemble):
         return feature_shape(model.each[0])
     for part in (model.inputs, getattr(model, "encoder", None)):
@@ -140,22 +152,23 @@ def unit(model: SetModel) -> Tensor:
 
 
 def _sets(model: SetModel, g: Graph) -> None:
-    x = _instances(model, g, masked=True)
+    x, level = _inputs(model, g)
     values = Rows.of(g, networks.added_values(model, g, x), x.mask).blank(g).padded(g)
     if model.additive:
         prediction = networks.from_baseline(model, g, values)
-        g.output("prediction", prediction, ("sets", model.outputs))
+        g.output("prediction", _above(g, level, prediction), ("sets", model.outputs))
     else:
-        _output_prediction(model, g, x)
+        _output_prediction(model, g, x, level)
     g.output("added_values", values, ("sets", "size", model.outputs))
 
 
 def _predict(model: SetModel, g: Graph) -> None:
-    _output_prediction(model, g, _instances(model, g, masked=True))
+    _output_prediction(model, g, *_inputs(model, g))
 
 
 def _chunk(model: SetModel, g: Graph) -> None:
-    _advance(model, g, _instances(model, g, masked=False), "added_values", "size")
+    x = Rows.of(g, g.input("instances", ("sets", "size", *feature_shape(model))))
+    _advance(model, g, x, "added_values", "size")
 
 
 def _step(model: SetModel, g: Graph) -> None:
@@ -170,15 +183,27 @@ def _advance(model: SetModel, g: Graph, x: Rows, name: str, *size: str) -> None:
     g.output("next_state", after, ("sets", features), dtype)
 
 
-def _output_prediction(model: SetModel, g: Graph, x: Rows) -> None:
-    prediction = networks.prediction(model, g, x)
+def _output_prediction(model: SetModel, g: Graph, x: Rows, level: Edge | None) -> None:
+    prediction = _above(g, level, networks.prediction(model, g, x))
     if not model.additive:  # it has no prediction for an empty set
         some = g.add("Greater", x.sizes(g), g.integers(0))
         prediction = g.add("Where", some, prediction, g.constant(np.nan))
     g.output("prediction", prediction, ("sets", model.outputs))
 
 
-def _instances(model: SetModel, g: Graph, *, masked: bool) -> Rows:
-    x = g.input("instances", ("sets", "size", *feature_shape(model)))
-    mask = g.input("mask", ("sets", "size"), np.bool_) if masked else None
-    return Rows.of(g, x, mask)
+def _above(g: Graph, level: Edge | None, prediction: Edge) -> Edge:
+    """Add the part of the baseline that depends on covariates, if there is one."""
+    return prediction if level is None else g.add("Add", prediction, level)
+
+
+def _inputs(model: SetModel, g: Graph) -> tuple[Rows, Edge | None]:
+    """Declare the inputs of a graph of whole sets; instances end in the covariates of their set."""
+    x = g.input("instances", ("sets", "size", *instance_shape(model)))
+    level = None
+    if model.covariates:
+        known = g.input("covariates", ("sets", model.covariates))
+        size = g.add("Concat", g.add("Shape", x, start=0, end=2), g.integers(1), axis=0)
+        repeated = g.add("Expand", g.add("Unsqueeze", known, g.integers(1)), size)
+        x = g.add("Concat", x, repeated, axis=2)
+        level = networks.from_covariates(model, g, known)
+    return Rows.of(g, x, g.input("mask", ("sets", "size"), np.bool_)), level

@@ -165,6 +165,11 @@ class SetModel(nn.Module, ABC):
         """
         if self.covariates:
             raise InputError("the baseline depends on covariates: there is one per set, not one")
+        return self.constant
+
+    @property
+    def constant(self) -> Level:
+        """The part of the baseline that is the same for all sets."""
         return self.unit * self.empty()
 
     @property

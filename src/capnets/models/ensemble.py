@@ -144,7 +144,7 @@ class Ensemble(SetModel):
         return torch.stack([m.added_values(x) for m in self.each]).mean(0) / self.unit
 
     def empty(self) -> Level:
-        return torch.stack([m.baseline for m in self.each]).mean(0) / self.unit
+        return torch.stack([m.constant for m in self.each]).mean(0) / self.unit
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
         """Start every member."""

@@ -73,10 +73,16 @@ def interactive_page(
     progress
         Called while files and features of a task are prepared.
     """
-    if service is None:
-        runtime = runtime or find_runtime()
     if not runs:
         raise InputError("a page needs at least one run")
+    for run in runs:
+        if run.model.covariates:
+            raise InputError(
+                f"{run.folder}: interactive pages do not support covariates yet; "
+                "`capnets explain RUN FILE --html` writes a page with values"
+            )
+    if service is None:
+        runtime = runtime or find_runtime()
     examples = examples_of(
         runs[0], file, sets=sets, show=show, protocol=protocol, progress=progress
     )

@@ -44,6 +44,11 @@ class Network:
     ) -> None:
         self.name = name
         self.engine = Engine(folder)
+        if self.engine.covariates:
+            raise InputError(
+                f"{folder}: networks with covariates are not served yet, because a request cannot "
+                "hold them; use `capnets predict`, or `Engine` on what `capnets export` wrote"
+            )
         # Answers carry this warning: a log would repeat it for every request.
         self._sizes, self.engine.trained_sizes = self.engine.trained_sizes, None
         self.run = Run(folder) if (folder / "config.json").is_file() else None

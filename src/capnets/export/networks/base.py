@@ -26,6 +26,7 @@ __all__ = [
     "added_values",
     "advance",
     "from_baseline",
+    "from_covariates",
     "memory",
     "predict",
     "predict_prefixes",
@@ -54,11 +55,11 @@ def prediction(model: SetModel, g: Graph, x: Rows) -> Edge:
 def added_values(model: SetModel, g: Graph, x: Rows) -> Edge:
     """Compute added values as differences between the predictions of prefixes."""
     prefixes = scaled(model, g, predict_prefixes(model, g, read(model, g, x)))
-    if not bool(model.baseline.any()):
+    if not bool(model.constant.any()):
         # Padding by 1 in front and -1 at the end shifts by one, with a leading 0.
         return g.add("Sub", prefixes, g.add("Pad", prefixes, g.integers(0, 1, 0, 0, -1, 0)))
     shape = g.add("Concat", x.sets, g.integers(1, 1), axis=0)
-    first = g.add("Expand", g.constant(model.baseline[None, None]), shape)
+    first = g.add("Expand", g.constant(model.constant[None, None]), shape)
     others = g.add("Slice", prefixes, g.integers(0), g.integers(-1), g.integers(1))
     return g.add("Sub", prefixes, g.add("Concat", first, others, axis=1))
 
@@ -154,11 +155,19 @@ def read(model: SetModel, g: Graph, x: Rows) -> Rows:
 
 
 def from_baseline(model: SetModel, g: Graph, values: Edge) -> Edge:
-    """Sum added values, sets x size x outputs, and add the baseline."""
+    """Sum added values, sets x size x outputs, and add the constant part of the baseline."""
     total = g.add("ReduceSum", values, g.integers(1), keepdims=0)
-    if not bool(model.baseline.any()):
+    if not bool(model.constant.any()):
         return total
-    return g.add("Add", total, g.constant(model.baseline))
+    return g.add("Add", total, g.constant(model.constant))
+
+
+@singledispatch
+def from_covariates(model: SetModel, g: Graph, covariates: Edge) -> Edge:
+    """Compute the part of the baseline that depends on covariates, sets x outputs."""
+    part = model.covariate_baseline
+    assert part is not None
+    return scaled(model, g, layer(part.decoder, g, layer(part.inputs, g, covariates)))
 
 
 def scaled(model: SetModel, g: Graph, values: Edge) -> Edge:

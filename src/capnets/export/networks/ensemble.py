@@ -9,6 +9,7 @@ from capnets.export.networks.base import (
     Memory,
     added_values,
     advance,
+    from_covariates,
     memory,
     prediction,
     predicts_apart,
@@ -47,6 +48,11 @@ def _(model: Ensemble, g: Graph, x: Rows, state: Edge | None) -> tuple[Edge, Edg
 def _(model: Ensemble) -> Memory:
     own = [memory(member) for member in model.each]
     return Memory(sum(m.features for m in own), np.result_type(*(m.dtype for m in own)).type)
+
+
+@from_covariates.register(Ensemble)
+def _(model: Ensemble, g: Graph, covariates: Edge) -> Edge:
+    return g.add("Mean", *(from_covariates(member, g, covariates) for member in model.each))
 
 
 @streams.register(Ensemble)
