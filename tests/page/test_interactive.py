@@ -156,6 +156,16 @@ def test_lens_averages_over_the_orders_that_it_names(digits, runtime, page, tmp_
     np.testing.assert_allclose(screen.values[:, 0], np.mean(each, axis=0), atol=1e-5)
 
 
+def test_rows_do_not_repeat_their_label(shops, runtime):
+    _, run, file, _ = shops
+    text = interactive_page([run], file, show="kind", runtime=runtime)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert {row["label"] for row in data["display"]} == {"cup", "plate", "a,b"}
+    for row in data["display"]:
+        assert not any(feature.startswith("kind=") for feature in row["features"])
+        assert any(feature.startswith("price ") for feature in row["features"])
+
+
 @pytest.mark.browser
 def test_classes_and_pasted_rows(shops, runtime, page, tmp_path):
     estimator, run, file, frame = shops

@@ -182,14 +182,14 @@ def _display(examples: Examples) -> list[dict[str, Any]]:
     if isinstance(shown, Texts):
         return [{"label": shown.label(i)} for i in range(count)]
     assert isinstance(shown, Features)
-    columns = range(len(shown.columns))
-    return [
-        {
-            "label": shown.label(i),
-            "features": list(filter(None, (shown.feature(i, c) for c in columns)))[:COLUMNS],
-        }
-        for i in range(count)
-    ]
+    return [{"label": shown.label(i), "features": _described(shown, i)} for i in range(count)]
+
+
+def _described(shown: Features, i: int) -> list[str]:
+    """Return the first features of a row, without the category that is its label."""
+    found = (shown.feature(i, column) for column in range(len(shown.columns)))
+    label = shown.label(i)
+    return [text for text in found if text and text.partition("=")[2] != label][:COLUMNS]
 
 
 def _assemble(data: dict[str, Any], runtime: Runtime | None) -> str:
