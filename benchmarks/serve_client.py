@@ -30,17 +30,27 @@ class Load:
 class _Client(asyncio.Protocol):
     """One connection: send a request, wait for its answer, send the next until time is over."""
 
-    def __init__(self, message: bytes, end: float) -> None:
-        self._message, self._end = message, end
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def __init__(self, message: bytes) -> None:
+        self._message, self._end = message, 0.0
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.latencies: list[float] = []
         self.failed = 0
         self._data, self._wanted = b"", 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send the first request."""
-        self._transport = transport
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    async def ask(self, end: float) -> None:
+        """Ask at least once, and again and again until a time; forget earlier latencies."""
+        self.latencies, self._end = [], end
+        if self.transport.is_closing():
+            self.failed += 1
+            return
+        self._done = asyncio.get_running_loop().create_future()
         self._ask()
+        await self._done
 
     def data_received(self, data: bytes) -> None:
         """Collect an answer; send the next request when it is complete."""
@@ -59,17 +69,17 @@ class _Client(asyncio.Protocol):
         if self._sent < self._end:
             self._ask()
         else:
-            self._transport.close()
+            self._done.set_result(None)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Count a connection that the service closed."""
-        self.failed += bool(self._data) or error is not None
-        if not self.closed.done():
-            self.closed.set_result(None)
+        """Count a request that the service did not answer."""
+        if not self._done.done():
+            self.failed += 1
+            self._done.set_result(None)
 
     def _ask(self) -> None:
         self._sent = time.perf_counter()
-        self._transport.write(self._message)  # type: ignore[attr-defined]
+        self.transport.write(self._message)
 
 
 def measure(port: int, path: str, body: bytes, *, clients: int, seconds: float) -> Load:
@@ -83,18 +93,22 @@ def measure(port: int, path: str, body: bytes, *, clients: int, seconds: float) 
 
 async def _measure(port: int, message: bytes, clients: int, seconds: float) -> Load:
     loop = asyncio.get_running_loop()
-    began = time.perf_counter()
     made = [
-        await loop.create_connection(lambda: _Client(message, began + seconds), "127.0.0.1", port)
+        (await loop.create_connection(lambda: _Client(message), "127.0.0.1", port))[1]
         for _ in range(clients)
     ]
-    await asyncio.gather(*(client.closed for _, client in made))
+    # A busy service accepts connections slowly: time counts when all of them have been answered.
+    await asyncio.gather(*(client.ask(0.0) for client in made))
+    began = time.perf_counter()
+    await asyncio.gather(*(client.ask(began + seconds) for client in made))
     taken = time.perf_counter() - began
-    latencies = np.concatenate([client.latencies for _, client in made]) * 1e3
+    for client in made:
+        client.transport.close()
+    latencies = np.concatenate([client.latencies for client in made]) * 1e3
     return Load(
         requests=len(latencies),
         seconds=taken,
         p50_ms=float(np.percentile(latencies, 50)),
         p99_ms=float(np.percentile(latencies, 99)),
-        failed=sum(client.failed for _, client in made),
+        failed=sum(client.failed for client in made),
     )
