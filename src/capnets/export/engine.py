@@ -179,6 +179,29 @@ class Engine:
             scatter_padded(values, added, sets.offsets, chosen)
         return predictions, values
 
+    def infer_padded(self, x: Array, mask: Array) -> tuple[Array, Array]:
+        """Compute predictions and added values of padded sets in a single call of the graph.
+
+        `infer` also accepts sets of any number and size, at a higher cost per call.
+
+        Parameters
+        ----------
+        x
+            Sets x longest x features, finite numbers in float32.
+        mask
+            Sets x longest, True at instances; padding comes last.
+
+        Returns
+        -------
+        predictions
+            Sets x outputs.
+        values
+            Sets x longest x outputs, arbitrary at padding.
+        """
+        self._check_sizes(mask.sum(axis=1))
+        found = self.session("sets").run(None, {"instances": x, "mask": mask})
+        return found[0], found[-1]
+
     def check_shape(self, shape: tuple[int, ...]) -> None:
         """Refuse instances of a shape that the network does not read."""
         check_shape(shape, self.feature_shape, smallest=self.smallest)
@@ -227,14 +250,17 @@ class Engine:
         sets = sets if isinstance(sets, Sets) else Sets.from_arrays(sets)
         self.check_shape(sets.feature_shape)
         check_same(sets, self.covariates, None, who="this network")
-        if not self.additive and not sets.sizes.all():
-            raise InputError(
-                f"set {int(np.argmin(sets.sizes))} has no instances, and this network cannot say "
-                "what it is worth; remove empty sets, or use a capacity network (for it: 0)"
-            )
+        self._check_sizes(sets.sizes)
         if text := other_sizes(sets.sizes, self.trained_sizes):
             warnings.warn(text, SizeWarning, stacklevel=3)
         return sets
+
+    def _check_sizes(self, sizes: Array) -> None:
+        if not self.additive and not sizes.all():
+            raise InputError(
+                f"set {int(np.argmin(sizes))} has no instances, and this network cannot say "
+                "what it is worth; remove empty sets, or use a capacity network (for it: 0)"
+            )
 
 
 def read_graphs(source: Source) -> dict[str, bytes]:

@@ -53,6 +53,7 @@ class Gate:
         self._metrics = metrics
         self._token = None if token is None else token.encode()
         self._active = 0
+        metrics.active.set_function(lambda: self._active)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -74,22 +75,21 @@ class Gate:
             await send(message)
 
         self._active += 1
-        self._metrics.active.set(self._active)
         try:
             await self._answer(scope, receive, send_closed)
         finally:
             self._active -= 1
-            self._metrics.active.set(self._active)
             route = scope.get("route", "other")
             route = getattr(route, "path", route)
             self._metrics.requests.labels(route, str(status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
         try:
             if not scope["path"].startswith("/v2/health/"):
-                self._check(dict(scope["headers"]), scope["path"])
-            body = await self._read(dict(scope["headers"]), receive)
+                self._check(headers, scope["path"])
+            body = await self._read(headers, receive)
         except RequestError as refused:
             answer = error_response(refused)
             answer.headers["Connection"] = "close"

@@ -38,10 +38,13 @@ def as_instances(values: Array) -> Tensor:
 
 def as_tensor(values: Array, dtype: torch.dtype | None = None) -> Tensor:
     """Return an array as a tensor, sharing memory if the type stays."""
+    values = np.asarray(values)
+    if values.flags.writeable:
+        return torch.from_numpy(values).to(dtype)
     with warnings.catch_warnings():
         # torch warns of read-only memory maps; nothing here writes to them.
         warnings.simplefilter("ignore", UserWarning)
-        return torch.from_numpy(np.asarray(values)).to(dtype)
+        return torch.from_numpy(values).to(dtype)
 
 
 def gather(instances: Tensor, rows: Tensor, *, file: Array | None = None) -> Tensor:
