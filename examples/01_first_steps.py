@@ -2,16 +2,16 @@
 First steps on a table
 ======================
 
-Each row is an item of a basket. We know what whole baskets are worth and want to know what each
-item contributed.
+Each row is an item of a basket. We know the worth of whole baskets and ask what each item
+contributed to it.
 """
 
 # %%
 # A table with one row per instance
 # ---------------------------------
 #
-# Tea is worth 2, a cup is worth its price. Nobody tells the network that: it only sees the
-# worth of whole baskets.
+# A tea is worth 2, a cup its price. The network is not told; it only sees the worth of whole
+# baskets, which is repeated in every row of a basket.
 
 import numpy as np
 import pandas as pd

@@ -11,7 +11,7 @@ network never sees the digits' classes, only sums.
 # ------------------------------------
 #
 # The task knows the exact added values, so we can check the explanation. Sets have one to eight
-# digits: different sizes tell the network when a digit counts, not only that it does.
+# digits. If all had eight, labels would determine the sum of the values, but not the single ones.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -10,8 +10,8 @@ year. Purchases have an order, and their effect depends on what came before.
 # Events in time
 # --------------
 #
-# In this made-up world every purchase predicts later spending, but a *return* after a purchase
-# cancels half of it. Only the sum per customer is known.
+# The data are made up: every purchase adds its amount to next year's spending, and a *return* takes
+# back half of the purchase before it. Only the sum per customer is known.
 
 import numpy as np
 import pandas as pd

@@ -49,7 +49,7 @@ reviews.head(3)
 #
 # Name the text column. Every document is split into sentences, and a sentence encoder turns each
 # of them into a vector. A rating behaves like a mean: a longer review is not a better one. So the
-# sentences are averaged, starting from a baseline, the rating of an average review.
+# prediction is a mean over sentences that starts from a baseline, the rating of an average review.
 
 columns = capnets.Columns(text="review", target="stars")
 model = capnets.SetRegressor(
@@ -75,5 +75,5 @@ print("baseline", model.baseline_.round(2), "prediction", model.predict(new).rou
 # %%
 # The command line does the same with a file, and writes a page with coloured sentences::
 #
-#     capnets train reviews.csv --text review --target stars -o runs/reviews
+#     capnets train reviews.csv --text-column review --target stars -o runs/reviews
 #     capnets explain runs/reviews reviews.csv --html reviews.html

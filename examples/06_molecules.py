@@ -56,8 +56,8 @@ print("R² on new molecules:", round(model.score(test), 3))
 # Are the values right?
 # ---------------------
 #
-# Mostly. Labels of whole molecules cannot tell atoms apart that always come together, such as the
-# two oxygens of an acid: the values share what is known of their sum.
+# Mostly. Labels of whole molecules cannot separate atoms that always occur together, such as the
+# two oxygens of an acid: only the sum of their values is determined.
 
 added = model.explain(test[["smiles"]], orders=8).values
 known = np.concatenate([shares(text) for text in test.smiles])

@@ -2,14 +2,14 @@
 Slides
 ======
 
-A slide is a set of patches with one diagnosis. Which patches speak for it, and where are they?
+A slide is a set of patches with one diagnosis. Which patches point to it, and where are they?
 """
 
 # %%
 # One file per slide
 # ------------------
 #
-# A feature extractor writes one file per slide: a vector for every patch, and where the patch lies.
+# A feature extractor writes one file per slide, with a vector and a position for every patch.
 # The slides here are made up. Half of them have a tumour, a round region whose patches differ in
 # two of eight features. Only the diagnosis of the slide is known in training.
 
@@ -66,7 +66,7 @@ print("accuracy on new slides:", round(model.score(test), 3))
 # A map of the added values
 # -------------------------
 #
-# Values are logits, averaged over orders. Blue patches speak for a tumour, orange ones against it.
+# Values are logits, averaged over orders. Blue patches raise the log-odds of a tumour, orange ones lower them.
 # The numbers are sums over regions; all of them together are the prediction minus the baseline. The
 # black outlines are the tumour, which the network was never told about.
 

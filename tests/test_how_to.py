@@ -11,7 +11,7 @@ from capnets.cli import app
 from pages import DOCS, run_code
 
 ROOT = DOCS.parent
-PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md"), *ROOT.glob("examples/*.py")])
 # Code of these pages needs files or entry points; tests of their own prepare them.
 ELSEWHERE = {
     "add-a-network.md", "add-a-task.md", "estimators.md", "explanations.md", "export.md",
@@ -32,8 +32,9 @@ def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
 
 
 def commands(page: Path) -> list[list[str]]:
-    """Return the words of every `capnets` command in the blocks of a page."""
-    blocks = re.findall(r"^```(?:console|bash|sh)\n(.*?)^```", page.read_text(), re.M | re.S)
+    """Return the words of every `capnets` command in the blocks of a page or tutorial."""
+    block = r"^#     (.*?)$" if page.suffix == ".py" else r"^```(?:console|bash|sh)\n(.*?)^```"
+    blocks = re.findall(block, page.read_text(), re.M | re.S)
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
     calls = [line.removeprefix("$ ") for line in lines]
     return [shlex.split(call, comments=True) for call in calls if call.startswith("capnets ")]

@@ -72,8 +72,8 @@ class TestModels:
 
     def test_table(self, say):
         text = say("models").text
-        assert re.search(r"c-gru +19,937 +its own +yes", text)
-        assert re.search(r"deepset +13,601 +by prefixes +no", text)
+        assert re.search(r"c-gru +19,937 +in one pass +yes", text)
+        assert re.search(r"deepset +13,601 +from prefixes +no", text)
 
     def test_sizes(self, say):
         rows = {r["name"]: r for r in say("models", "--features", 8, "--layers", 2, "--json").json}

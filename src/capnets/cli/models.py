@@ -43,7 +43,7 @@ def models(
                 (
                     r["name"],
                     r["parameters"],
-                    "its own" if r["additive"] else "by prefixes",
+                    "in one pass" if r["additive"] else "from prefixes",
                     "yes" if r["ordered"] else "no",
                     r["about"],
                 )
