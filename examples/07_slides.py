@@ -66,9 +66,9 @@ print("accuracy on new slides:", round(model.score(test), 3))
 # A map of the added values
 # -------------------------
 #
-# Values are logits, averaged over orders. Blue patches raise the log-odds of a tumour, orange ones lower them.
-# The numbers are sums over regions; all of them together are the prediction minus the baseline. The
-# black outlines are the tumour, which the network was never told about.
+# Values are logits, averaged over orders. Blue patches raise the log-odds of a tumour, orange ones
+# lower them. The numbers are sums over regions; all of them together are the prediction minus the
+# baseline. The black outlines are the tumour, which the network was never told about.
 
 data = read_folder(test, columns, classify=True)
 explained = model.explain(test, orders=4)

@@ -35,7 +35,7 @@ RECOMMENDED = {
     "ratings": "c-deepset:mean:learned",
 }
 POST_HOC = ("gru", "deepset", "attention")
-#: Title with the number of sets, number of folds, and position of the measure among those of the large table.
+#: Title with the number of sets, number of folds, and position of the measure in the large table.
 DATA = {
     "elephant": ("elephant, 200 images", 10, 1),
     "musk1": ("musk1, 92 molecules", 10, 1),

@@ -41,8 +41,8 @@ ABOUT = (
     "adds."
 )
 LIMIT = (
-    "On digits never seen, misread digits dominate the errors: 1,797 images of 8 x 8 pixels are "
-    "few."
+    "On digits never seen, misread digits dominate the errors: there are only 1,797 images, of "
+    "8 x 8 pixels."
 )
 
 Progress = Callable[[dict[str, Any]], None]
@@ -68,7 +68,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Instance:
-    """A digit of the example: what it adds, and what the two networks say."""
+    """A digit of the example: what it adds, and its values by the two networks."""
 
     digit: int
     expected: float

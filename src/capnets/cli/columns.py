@@ -25,8 +25,10 @@ def _column(*names: str, **settings: Any) -> Any:
 class ColumnOptions:
     """Meaning of the columns of a file."""
 
-    set_column: Annotated[str | None, _column(help="Set of a row (required).")] = None
-    target: Annotated[list[str] | None, _column(help="Label (required); repeatable.")] = None
+    set_column: Annotated[str | None, _column(help="Names the set of a row (required).")] = None
+    target: Annotated[
+        list[str] | None, _column(help="Label to predict (required); repeatable.")
+    ] = None
     time: Annotated[
         str | None,
         _column(help="Time until --event or censoring."),
@@ -52,7 +54,7 @@ class ColumnOptions:
     ] = None
     covariates: Annotated[
         list[str] | None,
-        _column(help="Known of a whole set; repeatable, or A,B."),
+        _column(help="Features of whole sets; repeatable, or A,B."),
     ] = None
     order_column: Annotated[str | None, _column(help="Order of the instances of a set.")] = None
     group_column: Annotated[str | None, _column(help="Groups to keep together in splits.")] = None
@@ -97,7 +99,7 @@ class ColumnOptions:
             "--classify/--regress",
             metavar="",
             help="Predict classes, or an amount.",
-            show_default="by its values",
+            show_default="from its values",
         ),
     ] = None
 

@@ -48,11 +48,11 @@ def explain(
 ) -> None:
     """Show what each instance adds, and the true value where it is known.
 
-    With --map, show the tiles that add most and least, and draw all at their places.
+    With --map, show the tiles that add most and least, and draw all tiles at their positions.
     """
     if maps is not None:
         if file is None or method != "added":
-            raise InputError("--map needs a folder of features, and draws added values")
+            raise InputError("--map needs a folder of features and shows added values only")
         data = folders.of(file, features)
         _map(run, data, maps, pixel, sets=sets, orders=orders, seed=seed, output=output)
         return

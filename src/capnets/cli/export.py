@@ -19,7 +19,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a run as ONNX graphs, after they were run beside the network and agreed with it."""
+    """Write a run as ONNX graphs, and check that they agree with the network."""
     from capnets.export import export as write
 
     card = write(run, onnx, force=force)
@@ -27,13 +27,13 @@ def export(
         print_json(card.to_dict())
         return
     print_table(
-        ["graph", "from", "to"],
+        ["graph", "inputs", "outputs"],
         [
             (g["file"], ", ".join(g["inputs"]), ", ".join(g["outputs"]))
             for g in card.graphs.values()
         ],
     )
-    typer.echo(f"In {onnx}, with a page on how to use them: README.md.")
+    typer.echo(f"The graphs are in {onnx}; README.md there says how to use them.")
     typer.echo(
         f"The largest difference from the network is {card.difference['largest']:.1g} "
         f"({card.difference['allowed']:g} is allowed)."

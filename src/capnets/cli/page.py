@@ -1,4 +1,4 @@
-"""`capnets page` and `capnets play`: pages on which sets can be changed."""
+"""`capnets page` and `capnets play`: interactive pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def page(
         Path | None, typer.Option(help="Install the browser runtime from this npm package (.tgz).")
     ] = None,
 ) -> None:
-    """Write an interactive page: reorder, remove and add instances, and values follow.
+    """Write an interactive page on which instances can be reordered, removed and added.
 
     The page is one file. It works offline and makes no requests.
     """
@@ -62,7 +62,7 @@ def play(
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Train small networks on digits if they are not there, and open the interactive page."""
+    """Open the interactive page of three networks on digits; train them first if necessary."""
     import webbrowser
 
     from capnets import demo

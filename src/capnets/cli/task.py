@@ -241,7 +241,7 @@ def evaluate_task(
         found = result["orders"]
         typer.echo(
             f"Order: MSE {found['mean']:.4g} ± {found['deviation']:.2g} over {len(found['mse'])} "
-            f"random orders; the prediction of a set moves by {found['spread']:.3g}."
+            f"random orders; the prediction of a set changes by {found['spread']:.3g}."
         )
 
 

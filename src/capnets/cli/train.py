@@ -78,7 +78,8 @@ def train(
         print_json({"run": str(trained.folder), **trained.metrics})
         return
     print_quality(trained)
-    typer.echo(f"The run is in {trained.folder} ({trained.metrics['total_seconds']} s of training).")
+    seconds = trained.metrics["total_seconds"]
+    typer.echo(f"The run is in {trained.folder} ({seconds} s of training).")
     typer.echo(f"Use it: capnets predict {trained.folder} FILE -o predictions.parquet")
     typer.echo(f"Explain it: capnets explain {trained.folder} FILE --html explained.html")
 
@@ -142,7 +143,8 @@ def _print_choice(plan: Plan) -> None:
     names = ("model", "aggregation", "baseline", "loss", "members")
     rows = [[compared[name] for name in names] for compared in plan.choice.get("compared", [])]
     if rows:
-        print_table(["network", *names[1:]], rows, title="Loss on inner folds, members of the average")
+        title = "Loss on inner folds, and members of the average"
+        print_table(["network", *names[1:]], rows, title=title)
     typer.echo(f"Training {plan.model.title} ({plan.choice['reason']}); -m names another network.")
 
 

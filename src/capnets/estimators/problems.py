@@ -72,7 +72,7 @@ def file_problem(
     survival: bool = False,
     folder: Path | None = None,
 ) -> tuple[Problem, str]:
-    """Return the problem of a file, and a summary of what was read and how the target is meant.
+    """Return the problem of a file, and a summary of the data and of how the target is read.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class SetKFold(BaseCrossValidator):  # type: ignore[misc]
         if not (hasattr(X, "columns") or hasattr(X, "column_names")):
             if self.set is not None:
                 raise InputError(
-                    f"set={self.set!r} names a column, but X is a {type(X).__name__}, no table"
+                    f"set={self.set!r} names a column, but X is a {type(X).__name__}, not a table"
                 )
             return np.arange(len(X))
         names = list(getattr(X, "column_names", X.columns))

@@ -118,7 +118,7 @@ class Explanation:
                 object.__setattr__(self, name, values)
         object.__setattr__(self, "offsets", np.asarray(self.offsets, dtype=np.int64))
 
-    # Looking at it ------------------------------------------------------------------------------
+    # Content --------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -183,7 +183,7 @@ class Explanation:
         """Return the name of set k."""
         return str(k) if self.ids is None else self.ids[k]
 
-    # Changing it --------------------------------------------------------------------------------
+    # Selection ------------------------------------------------------------------------------------
 
     def subset(self, set_index: Iterable[int]) -> Self:
         """Return the explanation of some sets, by index, in the order given."""
@@ -214,7 +214,7 @@ class Explanation:
         """Return the explanation with known true values to compare with."""
         return replace(self, expected=np.asarray(expected, dtype=np.float64))
 
-    # Showing it ---------------------------------------------------------------------------------
+    # Display --------------------------------------------------------------------------------------
 
     def plot(
         self,
@@ -257,7 +257,7 @@ class Explanation:
             write_text(path, html)
         return html
 
-    # Converting it ------------------------------------------------------------------------------
+    # Conversion -----------------------------------------------------------------------------------
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per instance and a column for everything known."""

@@ -19,7 +19,7 @@ try:
     from onnx import helper, numpy_helper
 except ModuleNotFoundError as error:
     raise InputError(
-        f"{error.name} is not installed: `pip install 'capnets[onnx]'` brings what ONNX graphs need"
+        f"{error.name} is not installed: `pip install 'capnets[onnx]'` installs what graphs need"
     ) from error
 
 __all__ = ["IR_VERSION", "OPSET", "Edge", "Graph"]

@@ -83,7 +83,7 @@ def explain_run(
         found,
         ids=_names(chosen, sets),
         instances=_with_drawings(shown, found, chosen, str(file), estimator.schema_),
-        source=f"Network {run.config.model.title}, {Path(file).name}{_calibration(run)}",
+        source=f"{run.config.model.title}, {Path(file).name}{_calibration(run)}",
     )
 
 
@@ -121,7 +121,7 @@ def map_run(
     read = estimator.read(data)
     chosen = choose_sets(read.sets, sets)
     found = estimator.explain(chosen, orders=orders, seed=seed, output=output)
-    found = replace(found, source=f"Network {Run(folder).config.model.title}, {data}")
+    found = replace(found, source=f"{Run(folder).config.model.title}, {data}")
     return found, value_maps(found, chosen, read.parts)
 
 
@@ -181,7 +181,7 @@ def _explain_task(
         task, chosen, explain(run.model, chosen, method=method, orders=orders, seed=seed)
     )
     ids = tuple(name.strip() for name in (names or "0").split(","))
-    return replace(found, ids=ids, source=f"Network {run.config.model.title}, {found.source}")
+    return replace(found, ids=ids, source=f"{run.config.model.title}, {found.source}")
 
 
 def show_task(task: TaskSets | ReviewSets, sets: Sets, found: Explanation) -> Explanation:

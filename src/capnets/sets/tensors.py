@@ -37,7 +37,7 @@ def as_instances(values: Array) -> Tensor:
 
 
 def as_tensor(values: Array, dtype: torch.dtype | None = None) -> Tensor:
-    """Return an array as a tensor, sharing memory if the type stays."""
+    """Return an array as a tensor, sharing memory if the type does not change."""
     values = np.asarray(values)
     if values.flags.writeable:
         return torch.from_numpy(values).to(dtype)
