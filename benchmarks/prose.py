@@ -65,8 +65,8 @@ SENTENCES: dict[str, list[Sentence]] = {
         ("The mean error of its added values is {} to {} on all tasks;", n.value_range),
         ("that of recurrent capacity networks is up to {}.", n.recurrent_values),
         (
-            "at most {} % of the paper's lowest error on every task of its main table: C-GRU has "
-            "{} % of it on US, C-LSTM {} % on WTri.",
+            "at most {} % of the paper's lowest on every task of its main table: {} % on US "
+            "(C-GRU), {} % on WTri (C-LSTM).",
             n.shares_of_the_paper,
         ),
         ("at 40 instances its error is {} % of the paper's lowest.", n.forty),

@@ -106,7 +106,7 @@ def full_mask_is_no_mask(subject: Subject) -> None:
 
 @torch.no_grad()
 def batch_mates_do_not_matter(subject: Subject) -> None:
-    """Check that a set gives the same result alone and beside larger sets."""
+    """Check that a set gives the same result alone and in a batch with larger sets."""
     model = subject.model()
     x, mask = subject.ragged()
     prediction, values = model(x, mask), model.added_values(x, mask)

@@ -50,7 +50,7 @@ def log_rank(time: Any, event: Any, group: Any) -> tuple[float, float]:
     excess = (died - deaths[:, None] * share).sum(axis=0)
     spread = deaths * (at_risk - deaths) / np.maximum(at_risk - 1, 1)
     covariance = np.diag(spread @ share) - np.einsum("t,tg,th->gh", spread, share, share)
-    # The excesses sum to 0, so one group tells nothing new.
+    # The excesses sum to 0, so one group is redundant.
     statistic = float(excess[1:] @ np.linalg.pinv(covariance[1:, 1:]) @ excess[1:])
     return statistic, float(chi2.sf(statistic, len(names) - 1))
 

@@ -365,4 +365,4 @@ def _averaging(orders: Any) -> Orders:
 
 def _check_finite(x: Array, sets: Sets) -> None:
     if not isfinite(np.vdot(x, x)):
-        sets.check_finite()  # says where; large numbers are no fault
+        sets.check_finite()  # names the place; large numbers are valid

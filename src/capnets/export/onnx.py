@@ -106,7 +106,7 @@ def fingerprint(model: SetModel) -> str:
 def _settings(part: nn.Module) -> Any:
     """Return the settings of a module: activation, sort key, strides, heads."""
     if type(part).__module__.startswith("torch."):
-        return part.extra_repr()  # changes less from version to version than what it is made of
+        return part.extra_repr()  # more stable across versions than its attributes
     plain = (bool, int, float, str, tuple)
     public = {key: value for key, value in vars(part).items() if key[0] != "_"}
     public.pop("training")

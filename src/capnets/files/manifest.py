@@ -15,7 +15,7 @@ MANIFEST = "manifest.json"
 
 
 class Damaged(ValueError):  # noqa: N818
-    """A file does not hold what was written."""
+    """A file differs from what was written."""
 
 
 def write_manifest(folder: Path, contents: Mapping[str, bytes]) -> None:

@@ -31,7 +31,7 @@ class Options:
     hidden, layers, activation, aggregation, baseline, dropout, members
         As in `ModelSpec`.
     orders
-        Random orders that predictions are averaged over; 1 reads instances as they come.
+        Random orders that predictions are averaged over; 1 keeps the given order.
     sort
         Read instances sorted by a feature (its name or number) or by `worth`.
     priors

@@ -65,7 +65,7 @@ class Plan:
     loss
         The training loss.
     orders
-        Random orders that predictions are averaged over; 1 reads instances as they come.
+        Random orders that predictions are averaged over; 1 keeps the given order.
     seed
         Seed of initial weights, orders and splits.
     priors
@@ -73,8 +73,8 @@ class Plan:
     valid_share
         Share of the training sets to hold out for validation, if the problem has none.
     temperatures
-        Divisor of the logits of every member, from inner folds (see `capnets.learn.choice`). Empty:
-        logits stay as they are.
+        Divisor of the logits of every member, from inner folds (see `capnets.learn.choice`). If
+        empty, logits are not divided.
     teacher
         Teacher that labels additional subsets (see `capnets.learn.teacher`), or None.
     choice
@@ -109,7 +109,7 @@ class Plan:
 
     @property
     def temperature(self) -> float:
-        """Mean temperature of the members; 1 if logits stay as they are."""
+        """Mean temperature of the members; 1 if logits are not divided."""
         return float(np.mean(self.temperatures)) if self.temperatures else 1.0
 
     def config(self, problem: Problem) -> RunConfig:

@@ -91,8 +91,8 @@ class SetModel(nn.Module, ABC):
     inputs
         First module that an instance passes: identity, standardization or an image network.
     unit
-        The amount of label (per output) that the network's own number 1 stands for. Set by `start`;
-        a buffer, so that it is saved with the weights but never trained.
+        Amount of the label (per output) that the number 1 inside the network stands for. Set by
+        `start`; a buffer, so that it is saved with the weights but never trained.
     covariate_baseline
         The part of the baseline that depends on covariates; None for a network without them.
     """
@@ -149,7 +149,7 @@ class SetModel(nn.Module, ABC):
         Parameters
         ----------
         unit
-            The amount of label that the network's number 1 stands for, per output.
+            Amount of the label that the number 1 inside the network stands for, per output.
         label
             Mean label, per output.
         size

@@ -44,7 +44,7 @@ class JanossyOrders(PooledOnceModel):
         else:
             keys = _fixed(size).to(h.device)[:, None].expand(-1, sets, -1)
         if mask is not None:
-            keys = keys.masked_fill(~mask, torch.inf)  # padding stays behind
+            keys = keys.masked_fill(~mask, torch.inf)  # padding stays at the end
         rows = torch.arange(sets, device=h.device)[:, None]
         read = h[rows, keys.argsort(dim=2, stable=True)].flatten(0, 1)
         states, _ = self.cell(read)

@@ -106,8 +106,8 @@ class PotentialNetwork(SteppingModel):
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
         """Start near the mean label, with bends that cover the range of the sums.
 
-        The constant part of a value gets what the sums lack of the mean and no more: if all sets
-        have the same size, labels cannot tell it from what the sums should learn.
+        The constant part of a value only fills the gap between the sums and the mean: if all sets
+        have the same size, labels cannot distinguish it from what the sums should learn.
         """
         rest = label / unit / size - RISE
         if self.activation != "identity":

@@ -49,7 +49,7 @@ class ReorderedNetwork(SingleModel):
 
     @abstractmethod
     def arrange(self, x: Instances, mask: Mask) -> Instances:
-        """Return the instances as the network reads them; padding stays behind."""
+        """Return the instances as the network reads them; padding stays at the end."""
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
         return self.network.predict(self.arrange(x, mask), mask)
@@ -110,7 +110,7 @@ class SortedNetwork(ReorderedNetwork):
         """Return the order in which instances are read."""
         scores = self.scores(x)
         if mask is not None:
-            scores = scores.masked_fill(~mask, torch.inf)  # padding stays behind
+            scores = scores.masked_fill(~mask, torch.inf)  # padding stays at the end
         if is_transformed():  # no branch may depend on the data then
             return _by_all(scores, x)
         ascending, order = scores.sort(dim=1, stable=True)

@@ -212,7 +212,7 @@ class _Compiled(Function):
     @staticmethod
     def backward(ctx: Any, dy: Tensor, dafter: Tensor) -> Gradients:
         inputs = ctx.saved_tensors  # checks that none was changed
-        chain, ctx.chain = ctx.chain, None  # what kernels keep serves one backward pass
+        chain, ctx.chain = ctx.chain, None  # kernels store results for one backward pass
         if chain is None or torch.is_grad_enabled():
             return None, None, *_differentiate(ctx, inputs, dy, dafter)
         cell = _cell_kernel(chain)

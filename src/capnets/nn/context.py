@@ -77,7 +77,7 @@ class ContextCell(Cell):
         state = self.state_before(e, state)
         e = e.transpose(0, 1)  # its order in memory, see `each`
         kinds = self.kind(e).softmax(2)
-        if (scale := masked.times()) is not None:  # each stands for several that were not sampled
+        if (scale := masked.times()) is not None:  # each represents several
             kinds = kinds * scale
         counts = torch.cat([state[None], kinds]).cumsum(0)
         before = counts[:-1]

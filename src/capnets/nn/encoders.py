@@ -191,7 +191,7 @@ class Standardize(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[-1] != len(self.mean):  # one column would be broadcast
             raise InputError(f"instances have {x.shape[-1]} features, expected {len(self.mean)}")
-        # In place: with thousands of features, time goes into touching new memory.
+        # In place: with thousands of features, allocating memory dominates the time.
         x = (x - self.mean).mul_(self.scale)
         return blank_(x, self.dropout) if self.training and self.dropout else x
 

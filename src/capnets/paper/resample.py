@@ -28,7 +28,7 @@ TAIL = 0.025
 def replicates(
     value: float, seeds: Sequence[float], blocks: Sequence[Sequence[float]], *, name: str
 ) -> Array | None:
-    """Return `REPLICATES` values that a number might have had; None if nothing tells.
+    """Return `REPLICATES` values that a number might have had; None without seeds and blocks.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Space(Record):
         for name in CHOICES:
             if not getattr(self, name):
                 raise InputError(f"there is nothing to try: {name} is empty")
-        # Raise what networks and recipes refuse before a study begins.
+        # Raise errors of networks and recipes before a study begins.
         for model, hidden, layers, dropout in product(
             self.models, self.hidden, self.layers, self.dropout
         ):

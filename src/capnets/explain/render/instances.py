@@ -16,7 +16,7 @@ from capnets.sets.precision import HALF
 
 __all__ = ["Features", "Images", "Instances", "Texts", "checked", "instances_of"]
 
-#: Largest number of features of all instances together that an explanation keeps a copy of.
+#: Largest number of features, over all instances, that an explanation copies.
 MOST_NUMBERS = 2**24
 
 

@@ -34,7 +34,7 @@ class Last(Aggregation):
     Attributes
     ----------
     scale
-        Amount that the decoder's number 1 stands for, in units, as in `Mean`.
+        Amount that a decoder output of 1 stands for, in units, as in `Mean`.
     """
 
     heads = 1

@@ -46,8 +46,8 @@ class Mean(Aggregation):
     log_prior
         Logarithm of the weight c of the baseline, per output.
     scale
-        Amount that the decoder's number 1 stands for, in units. The unit of a network is made for
-        sums; a mean varies as much as labels do, sqrt(size) times as much.
+        Amount that a decoder output of 1 stands for, in units. The unit of a network is chosen for
+        sums; a mean varies as much as the labels do, sqrt(size) times as much.
     """
 
     heads = 2

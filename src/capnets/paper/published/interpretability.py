@@ -86,9 +86,9 @@ class Example:
     classes
         Classes of the instances in order.
     named
-        Those that the names of the pictures tell; None for the others.
+        Classes that the file names of the pictures state; None for the others.
     undetermined
-        Positions at which another class is possible, too.
+        Positions at which another class is also possible.
     expected
         Exact added values; their sum is `total`.
     values

@@ -226,7 +226,7 @@ def summarise(*folders: Mapping[str, Record], scale: str | None = None) -> Summa
 
 def _part(records: Mapping[str, Record], scales: Sequence[Scale]) -> Part:
     shared, held_out = (compare(records, protocol=p, scales=scales) for p in PROTOCOLS)
-    # Parameters and labels depend on no recipe: they are told once, with the paper's.
+    # Parameters and labels depend on no recipe: they are listed once, with the paper's.
     mine = {
         name: compared
         for name, compared in shared.tables.items()
