@@ -252,7 +252,7 @@ def test_missing_covariates_follow_the_rule():
         read_table(frame, COLUMNS)
     data = read_table(frame, replace(COLUMNS, missing="mean"))
     summary = str(data.summary())
-    assert "known of the set: 2 covariates (age, region)" in summary
+    assert "covariates: 2 columns (age, region)" in summary
     assert "missing values: age 1" in summary
     others = np.delete(data.sets.covariates[:, 0], 1)
     assert data.sets.covariates[1, 0] == pytest.approx(others.mean(), rel=1e-6)

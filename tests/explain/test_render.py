@@ -135,6 +135,17 @@ def test_most_correlated_features():
     assert look.most_correlated(values, 9) == list(range(9))
 
 
+def test_a_category_is_shown_whichever_it_is():
+    """Of three kinds, the one whose indicator correlates least is shown like the others."""
+    kinds = np.repeat(np.eye(3), 10, axis=0)
+    table = np.column_stack([kinds, np.random.default_rng(0).normal(size=(30, 2))])
+    look = Features(table, ("kind=a", "kind=b", "kind=c", "price", "weight"))
+    values = kinds @ [1.0, 0.5, 0.0]
+    assert look.most_related(values, 1) == [0, 1, 2]
+    assert len(look.most_related(values, 2)) == 4
+    assert look.most_related(values, 9) == [0, 1, 2, 3, 4]
+
+
 def test_instances_of_sets():
     sets = Sets.from_arrays([np.ones((2, 3))], feature_names=("a", "b", "c"))
     assert instances_of(sets).columns == ("a", "b", "c")

@@ -86,6 +86,13 @@ def test_lists_of_arrays_have_a_summary_too():
     assert read(X, None).summary().sizes == (1.0, 2.0, 3.0)
 
 
+def test_covariates_and_order_are_named(frame):
+    named = Columns(set="basket", target="worth", features="x1", covariates="age", order="x2")
+    summary = read_table(frame.assign(age=30.0), named).summary()
+    assert (summary.covariates, summary.order) == (("age",), "x2")
+    assert "covariates: 1 column (age)\norder of the instances: x2" in str(summary)
+
+
 def test_sets_of_one_instance_are_pointed_out(frame):
     rows = pd.concat([frame] * 2, ignore_index=True).assign(basket=lambda f: f.index)
     assert any("one instance" in text for text in read_table(rows, COLUMNS).summary().warnings)

@@ -155,8 +155,8 @@ class Explanation:
         """Describe the values and their uncertainty in a few sentences."""
         text = [f"{self.method[0].upper()}{self.method[1:]}, {self.orders}."]
         if self.output:
-            unit = f" ({self.unit}s)" if self.unit else ""
-            text.append(f"Values add to {self.output}{unit}.")
+            unit = f"the {self.unit} of " if self.unit else ""
+            text.append(f"Values add to {unit}{self.output!r}.")
         if self.caution:
             text.append(self.caution)
         if self.covariates is not None:

@@ -53,7 +53,9 @@ class Summary(Record):
     dates
         Columns of dates.
     covariates
-        Columns that describe a whole set.
+        Columns that describe whole sets.
+    order
+        Column that orders the instances of a set, if there is one.
     """
 
     sets: int
@@ -68,6 +70,7 @@ class Summary(Record):
     warnings: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
+    order: str = ""
 
     def __str__(self) -> str:
         low, median, high = self.sizes
@@ -82,7 +85,9 @@ class Summary(Record):
         if self.dates:
             lines[-1] += f"; {_listed(self.dates, 'date')} (weekday, age and gap in days)"
         if self.covariates:
-            lines.append(f"known of the set: {_listed(self.covariates, 'covariate')}")
+            lines.append(f"covariates: {_listed(self.covariates, 'column')}")
+        if self.order:
+            lines.append(f"order of the instances: {self.order}")
         if self.ignored:
             lines.append(f"ignored: {_listed(self.ignored, 'column')}")
         if self.labels:
@@ -159,6 +164,7 @@ def summarize(
         tuple(found),
         dates,
         _covariates(sets, schema),
+        "" if schema is None else schema.columns.order or "",
     )
 
 

@@ -118,14 +118,23 @@ class Features:
 
     def most_correlated(self, values: Array, most: int) -> list[int]:
         """Return the columns with the largest absolute correlation with the values."""
-        if len(self.columns) <= most:
-            return list(range(len(self.columns)))
+        return sorted(self._by_correlation(values)[:most].tolist())
+
+    def most_related(self, values: Array, most: int) -> list[int]:
+        """Return columns like `most_correlated`; all indicators of a category count as one."""
+        sources = [name.partition("=")[0] for name in self.columns]
+        ranked = dict.fromkeys(sources[c] for c in self._by_correlation(values))
+        chosen = list(ranked)[:most]
+        return [c for c, source in enumerate(sources) if source in chosen]
+
+    def _by_correlation(self, values: Array) -> Array:
+        """Return the columns by falling absolute correlation with the values; constants last."""
         centred = self.table - self.table.mean(0)
         scale = centred.std(0) * values.std()
         agreement = np.abs(centred.T @ (values - values.mean())) / len(values)
         with np.errstate(divide="ignore", invalid="ignore"):
             correlation = np.where(scale > 0, agreement / scale, -1.0)
-        return sorted(np.argsort(-correlation, kind="stable")[:most].tolist())
+        return np.argsort(-correlation, kind="stable")
 
 
 Instances = Images | Texts | Features

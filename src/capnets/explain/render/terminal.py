@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["terminal_table"]
 
 WIDTH = 14
-#: Number of features shown per instance: those most correlated with the values.
+#: Number of table columns shown per instance: those most correlated with the values.
 MOST = 3
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -37,7 +37,7 @@ def terminal_table(
         box=box.SIMPLE_HEAD, pad_edge=False, title=escape(_title(shown)), title_justify="left"
     )
     columns = (
-        shown_instances.most_correlated(explanation.values, MOST)
+        shown_instances.most_related(explanation.values, MOST)
         if isinstance(shown_instances, Features)
         else []
     )
