@@ -8,16 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from capnets.errors import InputError, SizeWarning
 from capnets.export.session import check_shape, no_memory, open_graph
-from capnets.files.folders import recover_folder
-from capnets.files.manifest import MANIFEST, Damaged, check, read_manifest
+from capnets.export.source import Source, read_graphs, trained_sizes
+from capnets.files.manifest import MANIFEST
 from capnets.models.base import SetModel
-from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
 from capnets.sets.batch import Batches
 from capnets.sets.covariates import check_same
@@ -25,7 +24,7 @@ from capnets.sets.orders import Orders
 from capnets.sets.ragged import cut_by_size, scatter_padded
 from capnets.sets.validation import other_sizes
 
-__all__ = ["ROWS", "Engine", "Source", "read_graphs", "streaming_engine"]
+__all__ = ["ROWS", "Engine", "streaming_engine"]
 
 STREAMED = (
     "only capacity networks can be streamed: the others need the whole set at once. "
@@ -35,15 +34,6 @@ KNOWN = "networks with covariates cannot be streamed yet; predict whole sets"
 #: Instances per call. Smaller batches have more overhead, larger ones overflow the CPU caches.
 #: Chosen from 1,000 to 32,000 by timing all networks on sets of 10, 100 and 10,000 instances.
 ROWS = 2048
-
-
-class Fitted(Protocol):
-    """A fitted estimator."""
-
-    model_: SetModel
-
-
-Source = SetModel | Run | Fitted | str | Path
 
 
 class Engine:
@@ -96,7 +86,7 @@ class Engine:
         self._graphs = read_graphs(source)
         is_folder = isinstance(source, str | Path) and (Path(source) / "sets.onnx").exists()
         self.verified = not is_folder or (Path(str(source)) / MANIFEST).exists()
-        self.trained_sizes = _trained_sizes(source)
+        self.trained_sizes = trained_sizes(source)
         self._sessions: dict[str, Any] = {}
         self._threads = threads
         about = _about(self.session("sets"))
@@ -220,10 +210,8 @@ class Engine:
             _check_finite(x, sets)
             mask = np.ones(x.shape[:2], dtype=bool) if batch.mask is None else batch.mask.numpy()
             if x.shape[1] == 0 and known is not None:  # a graph needs a row, if only of padding
-                x, mask = (
-                    np.zeros((len(x), 1, *x.shape[2:]), np.float32),
-                    np.zeros((len(x), 1), bool),
-                )
+                x = np.zeros((len(x), 1, *x.shape[2:]), dtype=np.float32)
+                mask = np.zeros((len(x), 1), dtype=bool)
             if x.shape[1]:
                 given = {"instances": x, "mask": mask}
                 if known is not None:
@@ -261,77 +249,6 @@ class Engine:
                 f"set {int(np.argmin(sizes))} has no instances, and this network cannot say "
                 "what it is worth; remove empty sets, or use a capacity network (for it: 0)"
             )
-
-
-def read_graphs(source: Source) -> dict[str, bytes]:
-    """Return the graphs of a network, a run, an estimator, or an exported folder."""
-    if isinstance(source, str | Path):
-        folder = Path(source)
-        recover_folder(folder)
-        if not folder.is_dir():
-            raise InputError(f"{folder} is not a folder: give a run or what `capnets export` wrote")
-        if files := _read_export(folder):
-            return files
-        source = Run(folder)
-    # The package onnx is needed to build graphs, not to run them.
-    from capnets.export.onnx import graphs
-
-    return graphs(_network(source))
-
-
-def _read_export(folder: Path) -> dict[str, bytes]:
-    """Read the graphs of an export and check them; empty if the folder is no export."""
-    files = {file.name: file.read_bytes() for file in sorted(folder.glob("*.onnx"))}
-    if not files:
-        return {}
-    if "sets.onnx" not in files:
-        raise InputError(f"{folder} has no sets.onnx; export it again")
-    name = MANIFEST
-    try:
-        digests = read_manifest(folder)
-        if digests is not None:  # earlier versions wrote none
-            files |= {name: (folder / name).read_bytes() for name in digests}
-        for name, data in files.items():
-            check(name, data, digests)
-    except (OSError, Damaged) as error:
-        raise InputError(f"{folder / name} is damaged ({error}); export it again") from error
-    return {Path(name).stem: data for name, data in files.items() if name.endswith(".onnx")}
-
-
-def _trained_sizes(source: Source) -> tuple[int, int] | None:
-    """Return the range of training set sizes that a run or the card of an export records."""
-    data: Any = None
-    if isinstance(source, str | Path):
-        card = Path(source) / "card.json"
-        if card.is_file():
-            data = _card_data(card)
-        elif not (card.parent / "sets.onnx").is_file():
-            source = Run(source)
-    if isinstance(source, Run):
-        return source.config.sizes
-    config: Any = getattr(source, "config_", None)
-    if isinstance(config, RunConfig):
-        return config.sizes
-    sizes = data.get("sizes") if isinstance(data, dict) else None
-    return None if sizes is None else (int(sizes[0]), int(sizes[1]))
-
-
-def _card_data(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text())["training"].get("data")
-    except (ValueError, KeyError, AttributeError) as error:
-        raise InputError(f"{path} is damaged ({error!r}); export it again") from error
-
-
-def _network(source: Any) -> SetModel:
-    found = source.model if isinstance(source, Run) else getattr(source, "model_", source)
-    if isinstance(found, SetModel):
-        return found
-    if hasattr(source, "fit"):
-        raise InputError(f"this {type(source).__name__} has no network yet; fit it first")
-    raise InputError(
-        f"expected a network, a run, a fitted estimator or a folder of one of them, not {source!r}"
-    )
 
 
 def streaming_engine(source: Source | Engine) -> Engine:

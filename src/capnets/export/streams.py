@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
-from capnets.export.engine import ROWS, Engine, Source, streaming_engine
+from capnets.export.engine import ROWS, Engine, streaming_engine
 from capnets.export.session import as_instances, check_answer, check_finite
+from capnets.export.source import Source
 from capnets.export.state import StreamState, as_state
 from capnets.sets import Array
 
