@@ -68,6 +68,15 @@ def test_text_where_numbers_belong(frame, tmp_path):
     refused(path, schema, str(path), "'x1'", "row 7", "'oops'")
 
 
+def test_dates_that_were_read_as_text(frame):
+    """pandas.read_csv leaves dates as text; as categories they would be useless."""
+    columns = Columns(set="basket", target="worth", features=("x1", "day"))
+    days = pd.date_range("2024-05-01", periods=len(frame))
+    written = frame.assign(day=days.strftime("%Y-%m-%d"))
+    refused(written, columns, "'day'", "'2024-05-01'", "looks like dates", "pandas.to_datetime")
+    assert read_table(frame.assign(day=days), columns).summary().dates == ("day",)
+
+
 def test_messages_call_a_set_as_the_file_does(tmp_path):
     path = tmp_path / "t.csv"
     for written, called in (("12", "set 12"), ("012", "set '012'")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,12 @@ from capnets.estimators.per_set import labels_of, weighted, weights_of
 from capnets.estimators.times import as_survival
 from capnets.ingest import Columns, FeatureFolder, Schema, SetData, check_leakage
 from capnets.ingest.addresses import is_address
+from capnets.ingest.kinds import looks_like_date
 from capnets.learn import Problem, Target
 from capnets.sets import Array
 
 __all__ = ["data_problem", "file_problem"]
 
-#: Text that begins like 2024-05-01, 01/05/2024 or 1.5.24.
-DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b")
 #: Whole numbers with at most this many distinct values are reported as possible classes.
 FEW = 10
 #: Measures on a fifth of fewer sets than this are mostly chance.
@@ -179,7 +177,7 @@ def _divided(problem: Problem, splits: Array) -> Problem:
 
 def _dates(target: Target) -> str:
     """Say how to predict a time where the classes are dates written as text."""
-    if not target.classes or not all(DATE.match(str(name)) for name in target.classes):
+    if not target.classes or not all(map(looks_like_date, map(str, target.classes))):
         return ""
     return " that look like dates, each a class of its own; to predict a time, write numbers (days)"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from capnets.errors import InputError
@@ -9,8 +10,11 @@ from capnets.ingest.source import Source
 
 __all__ = [
     "check_amounts", "check_plain", "is_category", "is_date", "is_number", "is_text", "is_wide",
-    "not_a_number",
+    "looks_like_date", "not_a_number",
 ]  # fmt: skip
+
+#: Text that begins like 2024-05-01, 01/05/2024 or 1.5.24.
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b")
 
 
 def is_wide(kind: Any) -> bool:
@@ -99,8 +103,14 @@ def not_a_number(source: Source, name: str) -> InputError:
     import pyarrow as pa
 
     kind = source.schema.field(name).type
+    row, text = _first_text(source, name)
     if pa.types.is_temporal(kind):
         advice = "turn them into numbers (hours, minutes)"
+    elif looks_like_date(text):
+        advice = (
+            "it looks like dates: convert it with pandas.to_datetime or, in a CSV file, write them "
+            "as 2024-05-01"
+        )
     elif is_text(kind):
         advice = (
             f"name it among the categories (--categories {name}) or, with very many values, among "
@@ -108,10 +118,20 @@ def not_a_number(source: Source, name: str) -> InputError:
         )
     else:
         advice = "turn it into numbers"
+    example = f" (row {row}, from 0, holds {text!r})" if text else ""
     return InputError(
-        f"{source.name}: column {name!r} holds {_words(kind)} where numbers belong"
-        f"{_example(source, name)}; {advice}, or choose the features without it"
+        f"{source.name}: column {name!r} holds {_words(kind)} where numbers belong{example}; "
+        f"{advice}, or choose the features without it"
     )
+
+
+def looks_like_date(text: str) -> bool:
+    """Return whether text begins like a date.
+
+    >>> looks_like_date("2024-05-01 12:30"), looks_like_date("24-pack")
+    (True, False)
+    """
+    return DATE.match(text) is not None
 
 
 def _words(kind: Any) -> str:
@@ -128,14 +148,14 @@ def _words(kind: Any) -> str:
     return str(kind)
 
 
-def _example(source: Source, name: str) -> str:
-    """Describe the first row whose text is no number."""
+def _first_text(source: Source, name: str) -> tuple[int, str]:
+    """Return the first row whose text is not a number, and the text; empty if there is none."""
     row = 0
     for batch in source.batches([name]):
         for k, value in enumerate(batch.column(0).to_pylist()):
             try:
                 float(value if isinstance(value, str) else 0)
             except ValueError:
-                return f" (row {row + k} from 0 holds {value!r})"
+                return row + k, value
         row += len(batch)
-    return ""
+    return row, ""
