@@ -31,7 +31,7 @@ FINDINGS = HERE.parents[1] / "docs" / "findings" / "real-sets.md"
 RECOMMENDED = {
     "count": "c-deepset:sum:none",
     "any": "c-deepset:any:none",
-    "atoms": "c-deepset:sum:none",
+    "atoms": "c-linear:sum:none",
     "ratings": "c-deepset:mean:learned",
 }
 POST_HOC = ("gru", "deepset", "attention")
