@@ -142,6 +142,15 @@ SENTENCES: dict[str, list[Sentence]] = {
         ("Of the goals, {} of {} are not met, all of them for C-DeepSet.", n.goals_missed),
         ("trains {} times as fast as through `nn.GRU`", n.one_large_set),
     ],
+    "docs/how-to/large-data.md": [
+        (
+            "On {} slides of 20,000 x 1,024 numbers ({} GB in float16), two epochs and a "
+            "prediction needed at most {} GB of memory, and a step {} s per slide of processor "
+            "time (ABMIL of torchmil: {} s).",
+            n.slides,
+        ),
+        ("Sets of 100,000 x 1,024 numbers train in {} GB.", n.large_slides),
+    ],
     "docs/how-to/serve.md": [
         (
             "the service answers {} times as many requests per second as plain FastAPI with torch "

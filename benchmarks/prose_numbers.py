@@ -317,3 +317,23 @@ def requests() -> list[str]:
     }
     ours = load.pop("capnets serve")
     return one(*(ours / load[f"FastAPI + torch, {how}"] for how in ("def", "async def")))
+
+
+def slides() -> list[str]:
+    """Return slides, gigabytes on disk, peak memory and seconds per slide: ours, ABMIL's."""
+    x = _slides(20_000)
+    disk = 2 * x["slides"] * x["instances"] * x["features"] / 1e9
+    step = x["seconds"]["train, 2 epochs"] / x["slides"] / 2
+    times = (f"{seconds:.2f}" for seconds in (step, x["abmil"]))
+    return [str(x["slides"]), f"{disk:.1f}", f"{x['peak_gb']:.1f}", *times]
+
+
+def large_slides() -> list[str]:
+    """Return the peak memory of training on sets of 100,000 instances."""
+    return [f"{_slides(100_000)['peak_gb']:.1f}"]
+
+
+def _slides(instances: int) -> Line:
+    """Return the newest record with the most slides of a size."""
+    lines = [x for x in recorded(HERE / "slides.jsonl") if x["instances"] == instances]
+    return max(reversed(lines), key=lambda x: x["slides"])

@@ -125,3 +125,14 @@ def test_standardisation_is_learned_from_the_instances_in_sets():
     np.testing.assert_allclose(model.inputs.mean, pool[:40].mean(0), rtol=1e-5)
     np.testing.assert_allclose(1 / model.inputs.scale[:3], pool[:40, :3].std(0), rtol=1e-4)
     assert model.inputs.scale[3] == 1
+
+
+def test_standardisation_in_blocks_is_that_of_the_whole():
+    draw = np.random.default_rng(0)
+    pool = draw.normal(100, 1 + np.arange(64) / 10, size=(40_000, 64)).astype(np.float16)
+    sets = Sets(pool, np.arange(39_000), np.array([0, 5_000, 39_000]), [1.0, 2.0])
+    model = build("gru", in_features=64, inputs="standardize", seed=0)
+    begin(model, Batches(sets), Recipe(), LOSSES["squared"], seed=0)
+    wide = pool[:39_000].astype(np.float64)
+    np.testing.assert_allclose(model.inputs.mean, wide.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(1 / model.inputs.scale, wide.std(0), rtol=1e-6)
