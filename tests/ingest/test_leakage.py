@@ -10,6 +10,7 @@ from capnets.errors import InputError, LeakageWarning
 from capnets.estimators import SetClassifier, SetRegressor
 from capnets.ingest import Columns, leakage, read_table
 from capnets.ingest.leakage import check_leakage
+from capnets.sets import Sets
 from ragged import QUICK
 
 LABELS = np.random.default_rng(0).normal(size=30).astype(np.float32) * 3 + 20
@@ -115,3 +116,13 @@ def test_the_label_of_a_frame_given_as_y_as_well():
         SetRegressor(columns="basket", **QUICK).fit(frame, frame["label"].to_numpy())
     right = SetRegressor(columns=Columns(set="basket", target="label"), **QUICK).fit(frame)
     assert right.feature_names_in_.tolist() == ["x"]
+
+
+@pytest.mark.parametrize("kind", ["feature", "covariate"])
+def test_numbered_columns_are_called_what_they_are(kind):
+    y = np.arange(40.0)
+    x = [np.full((2, 1), v if kind == "feature" else 0.0) for v in y]
+    known = y[:, None] if kind == "covariate" else None
+    with pytest.raises(InputError, match=rf"^{kind} 0 is a copy of the label") as said:
+        check_leakage(Sets.from_arrays(x, y=y, covariates=known))
+    assert "Columns" not in str(said.value)

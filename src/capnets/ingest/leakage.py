@@ -64,15 +64,18 @@ def check_leakage(
             continue
         feature = _codes(values[:, places], [str(described[k]) for k in places])
         for y in labels.T:
-            _judge(name, feature, y, named=name == label, single=single)
+            _judge(name, feature, y, kind="feature", named=name == label, single=single)
     for k, column in enumerate(() if sets.covariates is None else sets.covariates.T):
         name = f"covariate {k}" if sets.covariate_names is None else sets.covariate_names[k]
         for y in labels.T:
             values = np.asarray(column, dtype=np.float64)
-            _judge(name, values, y, named=name == label, single=False)
+            _judge(name, values, y, kind="covariate", named=name == label, single=False)
 
 
-def _judge(name: str, feature: Array, y: Array, *, named: bool, single: bool) -> None:
+def _judge(name: str, feature: Array, y: Array, *, kind: str, named: bool, single: bool) -> None:
+    numbered = name.startswith(f"{kind} ")
+    what = name if numbered else f"{kind} {name!r}"
+    target = "" if numbered else f"name it as the target, Columns(set=…, target={name!r}), or "
     found, count = len(np.unique(y)), len(y)
     if found < 2 or len(np.unique(feature)) < 2:
         return
@@ -81,17 +84,16 @@ def _judge(name: str, feature: Array, y: Array, *, named: bool, single: bool) ->
     fit = _affine(feature, y)
     if fit is not None and (named or (count >= MIN_SETS and found >= MIN_LABELS and not single)):
         raise InputError(
-            f"feature {name!r} is a copy of the label ({fit}): a network would learn nothing else. "
-            f"Name it as the target, Columns(set=…, target={name!r}), or leave it out of the "
-            "features."
+            f"{what} is a copy of the label ({fit}), and a network would learn nothing else; "
+            f"{target}leave it out"
         )
     pairs = len(np.unique(np.stack([feature, y]), axis=1).T)
     one_to_one = pairs == found == len(np.unique(feature))
     if count >= MIN_SETS and one_to_one and (count >= 3 * found or _monotone(feature, y)):
         warnings.warn(
-            f"feature {name!r} determines the label of every training set one to one"
-            f"{f' ({fit})' if fit else ''}. If it is the label in another form, leave it out of "
-            "the features: predictions would only repeat it.",
+            f"{what} determines the label of every training set one to one"
+            f"{f' ({fit})' if fit else ''}. If it is the label in another form, leave it out: "
+            "predictions would only repeat it.",
             LeakageWarning,
             stacklevel=4,
         )
