@@ -336,6 +336,7 @@ def test_estimators_predict_explain_save_and_load(tmp_path):
     prediction, found = model.predict(frame), model.explain(frame)
     np.testing.assert_allclose(found.gaps, 0, atol=1e-4)
     assert len(np.unique(found.baselines)) > 1
+    assert not hasattr(model, "baseline_")  # one per set
     assert found.covariates[0].startswith("age ")
     assert "baseline" in found.to_frame()
     assert "the baseline for this set (age " in found.to_html()

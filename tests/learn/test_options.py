@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from capnets.errors import InputError
-from capnets.estimators import SetClassifier, SetRegressor
+from capnets.estimators import SetClassifier, SetRegressor, SetSurvival
+from capnets.estimators.runs import load_estimator
 from capnets.learn import Options, Problem, make_plan
 from capnets.models import ModelSpec
 from capnets.sets import Sets
@@ -48,6 +49,37 @@ def test_refused(asked, message):
 def test_estimators_say_it_too(kind, asked):
     with pytest.raises(InputError):
         kind(**asked).fit(X, [0, 1] * 6)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (SetRegressor(loss="huber"), "name a network"),
+        (SetRegressor("c-gru", loss="hubber"), "unknown loss 'hubber': did you mean 'huber'"),
+        (SetRegressor("c-gru", loss="quantile:2"), "quantile '2' is not a number between"),
+        (SetRegressor("c-gru", loss="poisson"), "does not predict amounts"),
+        (SetRegressor("c-trees", loss="absolute"), "trees grow by squared errors"),
+        (SetSurvival("c-gru", loss="huber"), "this target is learned by 'cox'"),
+    ],
+    ids=str,
+)
+def test_losses_that_are_refused(model, message):
+    y = [(k, 1) for k in range(12)] if isinstance(model, SetSurvival) else range(12)
+    with pytest.raises(InputError, match=message):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(("loss", "share"), [("absolute", 0.5), ("quantile:0.9", 0.9)])
+def test_a_loss_decides_what_is_predicted(loss, share, tmp_path):
+    """Without anything to learn, the prediction is the quantile of skewed labels."""
+    y = np.random.default_rng(0).exponential(size=200) ** 2
+    x = [np.ones((1, 1))] * 200
+    model = SetRegressor("c-deepset", loss=loss, members=1, epochs=2, random_state=0).fit(x, y)
+    below = (y < model.predict(x[:1])).mean()
+    assert below == pytest.approx(share, abs=0.05)
+    again = load_estimator(model.save(tmp_path / "run").folder)
+    assert again.loss == loss
+    assert again.plan_.loss == loss
 
 
 class TestLargeSets:

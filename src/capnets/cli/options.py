@@ -118,6 +118,14 @@ class TrainingOptions:
             show_default="by the number of sets",
         ),
     ] = None
+    loss: Annotated[
+        str | None,
+        option(
+            panel=TRAINING,
+            help="For amounts: absolute, huber or quantile:0.9; needs --model.",
+            show_default="squared",
+        ),
+    ] = None
     epochs: Annotated[int | None, option(panel=TRAINING, help="Epochs of each network.")] = None
     batch_size: Annotated[int | None, option(panel=TRAINING, help="Sets per step.")] = None
     batch_instances: Annotated[
@@ -229,6 +237,7 @@ def options_of(network: NetworkOptions, training: TrainingOptions, *, seed: int)
         orders=1 if training.fixed_order else None,
         priors=training.priors(),
         recipe=training.changed_recipe(),
+        loss=training.loss,
         epochs=training.epochs,
         early_stopping="auto" if training.patience is None else True,
         seed=seed,

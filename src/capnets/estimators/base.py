@@ -51,6 +51,7 @@ class SetEstimator(FittedEstimator):
         sort: str | int | None = None,
         priors: Sequence[Prior] | None = None,
         recipe: str | Recipe | Mapping[str, Any] | None = None,
+        loss: str | None = None,
         epochs: int | None = None,
         early_stopping: bool | float | str = "auto",
         random_state: Any = None,
@@ -68,6 +69,7 @@ class SetEstimator(FittedEstimator):
         self.sort = sort
         self.priors = priors
         self.recipe = recipe
+        self.loss = loss
         self.epochs = epochs
         self.early_stopping = early_stopping
         self.random_state = random_state
@@ -176,9 +178,9 @@ class SetEstimator(FittedEstimator):
         return Options(
             model=self.model, hidden=self.hidden, aggregation=self.aggregation,
             baseline=self.baseline, **network, members=self.members, orders=self.orders,
-            sort=self.sort, priors=tuple(self.priors or ()), recipe=self.recipe, epochs=self.epochs,
-            early_stopping=self.early_stopping, calibrate=getattr(self, "calibrate", True),
-            seed=seed_of(self.random_state),
+            sort=self.sort, priors=tuple(self.priors or ()), recipe=self.recipe, loss=self.loss,
+            epochs=self.epochs, early_stopping=self.early_stopping,
+            calibrate=getattr(self, "calibrate", True), seed=seed_of(self.random_state),
         )  # fmt: skip
 
     @classmethod
@@ -210,6 +212,8 @@ class SetEstimator(FittedEstimator):
             priors=list(plan.priors) or None, recipe=plan.recipe, random_state=plan.seed,
         )  # fmt: skip
         estimator._adopt(run.model, run.history, config, plan)
+        if plan.loss != estimator.target_.loss:
+            estimator.loss = plan.loss
         estimator.training_keys_ = read_keys(run.folder)
         if estimator.schema_ is not None:
             estimator.columns = estimator.schema_.columns

@@ -91,6 +91,8 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
 
         With covariates there is one per set instead: see `explain(X).baselines`.
         """
+        if self.model_.covariates:
+            raise AttributeError("there is one baseline per set: explain(X).baselines")
         baseline: Array = self.model_.baseline.detach().cpu().numpy()
         return baseline
 

@@ -45,6 +45,9 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
     recipe
         A `Recipe` or the name of one; None chooses by the number of sets. A dictionary changes
         single settings of the default recipe: `{"batch_size": 16}`.
+    loss
+        `squared` (by default), `absolute`, `huber` or a quantile such as `quantile:0.9`. Others
+        than `squared` need a named network.
     epochs
         Number of epochs, if not the recipe's.
     early_stopping

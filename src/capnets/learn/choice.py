@@ -124,6 +124,11 @@ def choose(
     if not compares and not calibrates:
         return make_plan(problem, options)
     named = make_plan(problem, options)
+    if compares and named.loss != problem.target.loss:
+        raise InputError(
+            f"loss {named.loss!r}: name a network, such as c-gru (-m c-gru), because networks are "
+            "compared by their squared error"
+        )
     budget = BUDGET * named.model.members
     candidates = _affordable(candidates, budget) if compares else [_named(named.model)]
     plans = [candidate.plan(problem, options) for candidate in candidates]

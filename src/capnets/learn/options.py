@@ -38,6 +38,9 @@ class Options:
         Prior knowledge about added values, as penalties.
     recipe
         A recipe, its name, or a mapping that changes single settings of the default recipe.
+    loss
+        For amounts: `squared` (by default), `absolute`, `huber` or `quantile:0.9`. It needs a named
+        network, because networks are compared by their squared error.
     epochs
         Number of epochs, if not the recipe's.
     early_stopping
@@ -64,6 +67,7 @@ class Options:
     sort: str | int | None = None
     priors: tuple[Prior, ...] = ()
     recipe: str | Recipe | Mapping[str, Any] | None = None
+    loss: str | None = None
     epochs: int | None = None
     early_stopping: bool | float | str = "auto"
     teacher: str | None = None

@@ -26,6 +26,7 @@ from capnets.nn.projection import COMPONENTS
 from capnets.runs import RunConfig
 from capnets.sets import Sets
 from capnets.sets.fingerprint import fingerprint
+from capnets.training.losses import find_loss
 from capnets.training.presets import SOME_SETS, Preset, preset_for
 from capnets.training.priors import Consistent, Prior, prior_from_dict
 from capnets.training.recipe import Recipe
@@ -165,13 +166,30 @@ def make_plan(problem: Problem, options: Options | None = None) -> Plan:
     return Plan(
         model=_network(problem, options, preset),
         recipe=_recipe(problem, options, preset),
-        loss=problem.target.loss,
+        loss=_loss(problem, options),
         orders=_orders(problem, options, preset),
         seed=options.seed,
         priors=options.priors,
         valid_share=_valid_share(problem, options),
         teacher=_teacher(problem, options),
     )
+
+
+def _loss(problem: Problem, options: Options) -> str:
+    asked, default = options.loss, problem.target.loss
+    if asked is None or asked == default:
+        return default
+    if problem.target.kind != "amount":
+        raise InputError(f"loss {asked!r}: this target is learned by {default!r}; leave it out")
+    found = find_loss(asked)
+    if not found.scaled:
+        raise InputError(
+            f"loss {asked!r}: its network does not predict amounts; use squared, absolute, huber "
+            "or quantile:0.9, or train by `capnets.training.fit`"
+        )
+    if options.model == "c-trees":
+        raise InputError(f"loss {asked!r}: trees grow by squared errors; use c-pool")
+    return asked
 
 
 def _teacher(problem: Problem, options: Options) -> str | None:
