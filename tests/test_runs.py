@@ -128,6 +128,18 @@ class TestCreate:
         with pytest.raises(InputError, match="begun with other settings"):
             Run.create(run.folder, replace(CONFIG, **change), resume=True)
 
+    @pytest.mark.parametrize("fault", [OSError, NotImplementedError])
+    def test_force_without_hard_links(self, run, fault, monkeypatch):
+        """Windows has no links that spare symbolic ones; some file systems have none at all."""
+
+        def link(*paths, **settings):
+            raise fault
+
+        monkeypatch.setattr("os.link", link)
+        (run.folder / "notes.txt").write_text("a user's own")
+        Run.create(run.folder, replace(CONFIG, seed=8), force=True).finish({})
+        assert (run.folder / "notes.txt").read_text() == "a user's own"
+
     def test_force(self, run):
         (run.folder / "checkpoint-0.safetensors").write_text("of a member of an ensemble")
         (run.folder / "notes.txt").write_text("a user's own")

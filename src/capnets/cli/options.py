@@ -34,7 +34,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 FeatureFiles = Annotated[
     Path | None, typer.Option("--features", help="Folder of feature files, for a run on one.")
 ]
-DataFile = Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather, JSON lines or .npz.")]
+DataFile = Annotated[str, typer.Argument(help="Parquet, CSV, TSV, Feather, JSON lines, .npz.")]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -122,7 +122,7 @@ class TrainingOptions:
         str | None,
         option(
             panel=TRAINING,
-            help="For amounts: absolute, huber or quantile:0.9; needs --model.",
+            help="absolute, huber or quantile:0.9.",
             show_default="squared",
         ),
     ] = None

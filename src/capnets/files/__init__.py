@@ -65,7 +65,8 @@ def flush(path: Path) -> None:
     """Force the content of a file, or the names in a folder, to disk."""
     if os.name == "nt" and path.is_dir():  # Windows cannot open folders
         return
-    descriptor = os.open(path, os.O_RDONLY)
+    # Windows flushes only files that are open for writing.
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

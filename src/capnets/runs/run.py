@@ -331,7 +331,7 @@ def _keep_others(old: Path, new: Path) -> None:
 def _link(source: str | Path, target: str | Path) -> None:
     try:
         os.link(source, target, follow_symlinks=False)
-    except OSError:  # the file system has no hard links
+    except (OSError, NotImplementedError):  # no hard links in the file system, or on Windows
         shutil.copy2(source, target, follow_symlinks=False)
 
 
