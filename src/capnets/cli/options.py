@@ -134,7 +134,7 @@ class TrainingOptions:
             panel=TRAINING,
             min=1,
             metavar="N",
-            help="Largest number of instances per step.",
+            help="Most instances per step.",
             show_default="if sets are large",
         ),
     ] = None

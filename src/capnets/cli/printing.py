@@ -134,7 +134,7 @@ def loading() -> Iterator[Callable[[str, int, int], None]]:
                 tasks[what] = bar.add_task(what, total=total)
             bar.update(tasks[what], completed=done)
             tenth = 10 * done // max(1, total)
-            if not terminal.is_terminal and tenth != tenths.get(what, 0):
+            if not terminal.is_terminal and tenth != tenths.get(what):
                 tenths[what] = tenth
                 typer.echo(f"{what}: {done:,} of {total:,}", err=True)
 

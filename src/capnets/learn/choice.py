@@ -207,6 +207,7 @@ def _held_out(
             if progress is not None:
                 progress("comparing networks", number * len(parts) + folds, len(plans) * len(parts))
 
+        done(0)
         one = replace(plan, model=replace(plan.model, members=1), teacher=None)
         raws.append(cross_validate(problem, one, parts, progress=done))
     return raws
