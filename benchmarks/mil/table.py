@@ -82,9 +82,10 @@ def _summary(lines: dict[Any, dict[str, Any]]) -> list[str]:
     """Return the section on the automatic choice."""
     return [
         "\n## The automatic choice and the best other method\n",
-        "AUC for classes, R² for amounts, on the folds of the first repeat that the automatic\n"
-        "choice has. The standard error is that of the difference: over folds for AUC, over sets\n"
-        "for R². Cost: CPU seconds of a fold over those of one `gru` with the same preset.\n"
+        "AUC for classes, R² for amounts, on all repeats that the automatic choice and the other\n"
+        "methods have. The standard error is that of the difference: over the folds of a repeat\n"
+        "for AUC (mean over repeats, which test the same sets), over sets for R². Cost: CPU\n"
+        "seconds of a fold over those of one `gru` with the same preset.\n"
         "Halves: R² for test sets cut to their first half.\n",
         *summary(list(lines.values())),
     ]
@@ -98,50 +99,66 @@ def summary(lines: list[dict[str, Any]]) -> list[str]:
         "|---" * 9 + "|",
     ]
     for name in TEN:
-        folds = {
-            model: {
-                x["fold"]: x
-                for x in lines
-                if (x["data"], x["model"], x["repeat"]) == (name, model, 0)
-            }
-            for model in ("auto", *RIVALS)
-        }
-        auto = folds.pop("auto")
-        rivals = {m: found for m, found in folds.items() if auto.keys() <= found.keys()}
-        if auto and rivals:
-            rows.append(_compared(name, auto, rivals))
+        found = shared(lines, name)
+        if len(found) > 1:
+            rows.append(_compared(name, found.pop("auto"), found))
     return rows
 
 
-def _compared(name: str, auto: Any, rivals: dict[str, Any]) -> str:
+def shared(lines: list[dict[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the folds of the automatic choice, and of each rival that has run on the same ones.
+
+    A rival needs the folds of the first repeat. A further repeat counts if all of them have it.
+    """
+    found: dict[str, dict[tuple[int, int], dict[str, Any]]] = {m: {} for m in ("auto", *RIVALS)}
+    for x in lines:
+        if x["data"] == name and x["model"] in found:
+            found[x["model"]][x["repeat"], x["fold"]] = x
+    first = {key for key in found["auto"] if key[0] == 0}
+    found = {model: own for model, own in found.items() if first <= own.keys()}
+    every = set.intersection(*(set(own) for own in found.values()))
+    count = FOLDS.get(name, 10)
+    keys = sorted(
+        key for key in every if key in first or sum(r == key[0] for r, _ in every) == count
+    )
+    return {model: [own[key] for key in keys] for model, own in found.items() if keys}
+
+
+def _compared(name: str, auto: list[Any], rivals: dict[str, list[Any]]) -> str:
     classes, count = name not in AMOUNTS, FOLDS.get(name, 10)
     which = int(classes)
-    own = [auto[k] for k in auto]
-    figure = _measure(own, classes)[which]
-    figures = {m: _measure([f[k] for k in auto], classes)[which] for m, f in rivals.items()}
+    figure = _measure(auto, classes)[which]
+    figures = {m: _measure(found, classes)[which] for m, found in rivals.items()}
     best = max(figures, key=lambda m: figures[m])
-    error = _standard_error(own, [rivals[best][k] for k in auto], classes=classes)
-    seconds = [[f[k]["cpu_seconds"] for k in auto] for f in (auto, rivals.get("gru", {})) if f]
+    error = _standard_error(auto, rivals[best], classes=classes)
+    seconds = [
+        [x["cpu_seconds"] for x in found] for found in (auto, rivals.get("gru", [])) if found
+    ]
     cost = f"{np.mean(seconds[0]) / np.mean(seconds[1]):.1f}" if len(seconds) > 1 else ""
     halves = ""
-    if not classes and all("halves" in x for x in own):
-        halves = f"{_measure([x | {'scores': x['halves']} for x in own], False)[0]:.3f}"
+    if not classes and all("halves" in x for x in auto):
+        halves = f"{_measure([x | {'scores': x['halves']} for x in auto], False)[0]:.3f}"
+    repeats = len({x["repeat"] for x in auto})
+    folds = f"{len(auto)} of {count * repeats}"
     return (
-        f"| {name} | {len(auto)} of {count} | {figure:.3f} | {best} {figures[best]:.3f} "
+        f"| {name} | {folds} | {figure:.3f} | {best} {figures[best]:.3f} "
         f"| {figure - figures[best]:+.3f} | {error:.3f} | {len(rivals)} of {len(RIVALS)} | {cost} "
         f"| {halves} |"
     )
 
 
 def _standard_error(own: list[Any], other: list[Any], *, classes: bool) -> float:
-    """Return the standard error of the difference between two methods on the same folds."""
+    """Return the standard error of the difference between two methods on the same folds.
+
+    Repeats test the same sets again, so they do not lower it: it is their mean.
+    """
     if classes:
-        pairs = [
-            [_area(np.array(x["labels"]), np.array(x["scores"])) for x in folds]
-            for folds in (own, other)
-        ]
-        differences = np.subtract(*pairs)
-        return float(differences.std(ddof=1) / len(differences) ** 0.5) if len(own) > 1 else np.nan
+        differences: dict[int, list[float]] = defaultdict(list)
+        for a, b in zip(own, other, strict=True):
+            areas = [_area(np.array(x["labels"]), np.array(x["scores"])) for x in (a, b)]
+            differences[a["repeat"]].append(areas[0] - areas[1])
+        each = [np.std(d, ddof=1) / len(d) ** 0.5 for d in differences.values() if len(d) > 1]
+        return float(np.mean(each)) if each else np.nan
     y = np.concatenate([x["labels"] for x in own])
     a, b = (np.concatenate([x["scores"] for x in folds]) for folds in (own, other))
     gains = ((y - b) ** 2 - (y - a) ** 2) / y.var()
