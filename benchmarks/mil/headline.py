@@ -2,7 +2,7 @@
 
     python benchmarks/mil/headline.py [--check]
 
-README: all methods on the folds of the first repeat, the area under the ROC curve, or R² for
+README: six methods on the folds of the first repeat, the area under the ROC curve, or R² for
 amounts. Data sets appear once the automatic choice has run on all folds; a dash means that a method
 has not. The page of findings: the automatic choice beside the best other method, its log loss, and
 values with known truth. With --check, nothing is written, and the command fails if a table differs
@@ -51,7 +51,7 @@ DATA = {
 #: The automatic choice and boosted trees come first: `table` compares them.
 METHODS = {
     "auto": "capnets", "boosting": "boosted trees", "forest": "random forest", "gru": "GRU",
-    "set-transformer": "Set Transformer", "attention": "attention", "abmil": "ABMIL",
+    "set-transformer": "Set Transformer", "abmil": "ABMIL",
 }  # fmt: skip
 
 
@@ -129,8 +129,8 @@ def table(lines: list[dict[str, Any]]) -> str:
         cells = ["–" if x is None else f"**{x:.3f}**" if x == best else f"{x:.3f}" for x in found]
         rows.append([title, *cells])
     said = (
-        f"Ahead of boosted trees on {duels.count(True)} of {len(duels)} data sets. The last "
-        f"{measures.count(0)} rows are R², the others AUC."
+        f"`capnets` is ahead of boosted trees on {duels.count(True)} of {len(duels)} data sets. "
+        f"The last {measures.count(0)} rows are R², the others AUC; a dash: not run."
     )
     return "\n".join([said, "", *("| " + " | ".join(row) + " |" for row in rows)])
 
