@@ -2,17 +2,18 @@
 First steps on a table
 ======================
 
-Each row is an item of a basket. We know the worth of whole baskets and ask what each item
-contributed to it.
+Each row is an item of a basket. Only the worth of whole baskets is known. We train a network on
+it and ask what each item added.
 """
 
 # %%
 # A table with one row per instance
 # ---------------------------------
 #
-# A tea is worth 2, a cup its price. The network is not told; it only sees the worth of whole
-# baskets, which is repeated in every row of a basket.
+# The data are made up so that we can check the answer: a tea is worth 2, a cup its price. The
+# network sees only the worth of a basket, which is repeated in every row of the basket.
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -30,25 +31,41 @@ items.head()
 # Train
 # -----
 #
-# ``Columns`` names the set column and the target. Everything else is a feature. Categories are
-# encoded and numbers standardised; the schema is saved with the network.
+# ``Columns`` names the set column and the target. All other columns are features. Categories are
+# encoded and numbers standardised; the schema is saved with the network. ``members=1`` trains a
+# single network instead of an average of several.
 
 columns = capnets.Columns(set="basket", target="worth", categories="kind")
 train = items[items.basket < 320]
 test = items[items.basket >= 320]
-regressor = capnets.SetRegressor("c-gru", columns=columns, members=1, random_state=0).fit(train)
+regressor = capnets.SetRegressor("c-gru", columns=columns, members=1, random_state=0)
+regressor.fit(train)
 print("R² on new baskets:", round(regressor.score(test), 3))
 
 # %%
 # What did each item add?
 # -----------------------
 #
-# Added values are in the unit of the label. They sum to the prediction.
+# Added values are in the unit of the label. The baseline, which is the prediction for an empty
+# basket, and the added values sum to the prediction.
 
 basket = test[test.basket == 320].drop(columns="worth")
 added = basket.assign(added=regressor.added_values(basket).round(2))
 print(added.to_string(index=False))
-print("prediction:", regressor.predict(basket).round(2), "= sum of values")
+total = regressor.baseline_ + regressor.added_values(basket).sum()
+print("prediction:", regressor.predict(basket).round(2), "baseline + values:", total.round(2))
+
+# %%
+# ``explain`` returns the same values with a figure, a table and a page.
+
+explained = regressor.explain(basket)
+_, axes = plt.subplots(figsize=(6, 2.2), layout="constrained")
+explained.plot(0, ax=axes)
+plt.show()
+
+# %%
+# *Each bar starts where the one above it ends: the prediction grows by the price of a cup and by 2
+# for a tea.*
 
 # %%
 # Save and load

@@ -9,9 +9,9 @@ A molecule is a set of atoms with one measured property. Which atoms carry it?
 # Molecules with a property
 # -------------------------
 #
-# The property here is Crippen's estimate of log P, how much a molecule prefers fat to water
-# (hydrogens left out). It is a sum over atoms, so the true share of every atom is known. The
-# network only sees the sums.
+# The property is Crippen's estimate of log P, which is high for molecules that dissolve in fat
+# rather than in water (without hydrogens). It is a sum over atoms, so the true share of every
+# atom is known. The network sees only the sums.
 
 from itertools import product
 
@@ -42,14 +42,14 @@ molecules.head(3)
 # Atoms as instances
 # ------------------
 #
-# ``encoder="atoms"`` turns a SMILES into its heavy atoms: element, bonds, ring, charge,
-# neighbours. Fragments and conformers work in the same way. A molecule without atoms would have a
-# log P of 0, so there is no baseline, and the values of the atoms are summed.
+# ``encoder="atoms"`` describes every heavy atom of a SMILES by its element, bonds, ring, charge
+# and neighbours. ``fragments`` and ``conformers`` are other instances. The label is a sum, and an
+# empty molecule has the label 0: the aggregation is ``sum``, without a baseline.
 
 columns = capnets.Columns(text="smiles", target="logp", encoder="atoms")
-model = capnets.SetRegressor(
-    "c-deepset", columns=columns, aggregation="sum", baseline="none", members=1, random_state=0
-).fit(train)
+total = {"aggregation": "sum", "baseline": "none"}
+model = capnets.SetRegressor("c-deepset", columns=columns, **total, members=1, random_state=0)
+model.fit(train)
 print("R² on new molecules:", round(model.score(test), 3))
 
 # %%
@@ -57,7 +57,7 @@ print("R² on new molecules:", round(model.score(test), 3))
 # ---------------------
 #
 # Mostly. Labels of whole molecules cannot separate atoms that always occur together, such as the
-# two oxygens of an acid: only the sum of their values is determined.
+# two oxygen atoms of an acid: labels determine only the sum of their values.
 
 added = model.explain(test[["smiles"]], orders=8).values
 known = np.concatenate([shares(text) for text in test.smiles])
@@ -67,6 +67,9 @@ plt.axline((0, 0), slope=1, color="gray", lw=1)
 plt.xlabel("known share of an atom")
 plt.ylabel("added value")
 plt.show()
+
+# %%
+# *One point per atom of the test molecules. On the gray line, values are exact.*
 
 # %%
 # From a file, with every atom coloured by its value on the page::

@@ -2,7 +2,7 @@
 Slides
 ======
 
-A slide is a set of patches with one diagnosis. Which patches point to it, and where are they?
+A slide is a set of patches with one diagnosis. Which patches explain it, and where are they?
 """
 
 # %%
@@ -10,8 +10,8 @@ A slide is a set of patches with one diagnosis. Which patches point to it, and w
 # ------------------
 #
 # A feature extractor writes one file per slide, with a vector and a position for every patch.
-# The slides here are made up. Half of them have a tumour, a round region whose patches differ in
-# two of eight features. Only the diagnosis of the slide is known in training.
+# These slides are made up: half of them have a tumour, a round region whose patches differ in two
+# of eight features. Training uses only the diagnosis of the slide.
 
 import tempfile
 from pathlib import Path
@@ -29,13 +29,16 @@ GRID, SIDE = 10, 256
 rng = np.random.default_rng(0)
 folder = Path(tempfile.mkdtemp())
 (folder / "features").mkdir()
-places = np.stack(np.meshgrid(np.arange(GRID), np.arange(GRID)), -1).reshape(-1, 2)
+axis = np.arange(GRID)
+places = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
 rows, tumours = [], {}
 for number in range(130):
-    tissue = places[np.sort(rng.choice(len(places), 50 + 7 * number % 41, replace=False))]
+    size = 50 + 7 * number % 41
+    tissue = places[np.sort(rng.choice(len(places), size, replace=False))]
     features = rng.normal(size=(len(tissue), 8))
     ill = number % 2
-    inside = np.linalg.norm(tissue - rng.uniform(2, 8, 2), axis=1) < 2.2 * ill
+    distance = np.linalg.norm(tissue - rng.uniform(2, 8, 2), axis=1)
+    inside = distance < 2.2 * ill
     features[inside, :2] += 2
     name = f"slide-{number:03d}"
     with h5py.File(folder / "features" / f"{name}.h5", "w") as file:
@@ -52,27 +55,27 @@ table.head(3)
 # -----
 #
 # ``FeatureFolder`` joins the files with the table of diagnoses. The vectors are converted once and
-# then read from the disk as they are needed, so slides need not fit into memory.
+# then memory-mapped, so slides need not fit into memory.
 
 columns = capnets.Columns(set="slide", target="diagnosis")
-train = FeatureFolder(folder / "features", table[:100], pool=folder / "train", partial=True)
-test = FeatureFolder(folder / "features", table[100:], pool=folder / "test", partial=True)
-model = capnets.SetClassifier(
-    "c-deepset", columns=columns, aggregation="sum", members=1, random_state=0
-).fit(train)
+files = folder / "features"
+train = FeatureFolder(files, table[:100], pool=folder / "train", partial=True)
+test = FeatureFolder(files, table[100:], pool=folder / "test", partial=True)
+options = {"aggregation": "sum", "members": 1, "random_state": 0}
+model = capnets.SetClassifier("c-deepset", columns=columns, **options).fit(train)
 print("accuracy on new slides:", round(model.score(test), 3))
 
 # %%
 # A map of the added values
 # -------------------------
 #
-# Values are logits, averaged over orders. Blue patches raise the log-odds of a tumour, orange ones
-# lower them. The numbers are sums over regions; all of them together are the prediction minus the
-# baseline. The black outlines are the tumour, which the network was never told about.
+# Values are logits, averaged over orders. The sums of regions that divide a slide add up to the
+# prediction minus the baseline.
 
 data = read_folder(test, columns, classify=True)
 explained = model.explain(test, orders=4)
-maps = {one.name: one for one in value_maps(explained, data.sets, data.parts)}
+found = value_maps(explained, data.sets, data.parts)
+maps = {one.name: one for one in found}
 shown = next(one for name, one in maps.items() if tumours[name].any())
 
 _, axes = plt.subplots(figsize=(6.5, 5.5), layout="compressed")
@@ -80,6 +83,10 @@ shown.plot(ax=axes)
 for corner in shown.coords[tumours[shown.name]]:
     axes.add_patch(plt.Rectangle(corner, SIDE, SIDE, fill=False))
 plt.show()
+
+# %%
+# *Blue patches raise the log-odds of a tumour, orange ones lower them. Numbers are the sums of nine
+# regions. Black outlines mark the patches of the tumour, which were not known in training.*
 
 # %%
 # Are the values right?

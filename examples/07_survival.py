@@ -35,12 +35,13 @@ print(f"{outcome[:, 1].mean():.0%} of the patients had the event")
 # Fit
 # ---
 #
-# The loss is Cox's partial likelihood. The label of a set is its time and whether the event
-# happened. ``score`` is the concordance index: of two patients, how often does the one with the
-# higher predicted hazard have the event first? 0.5 is a guess.
+# The label of a set is a time and whether the event happened. The loss is Cox's partial
+# likelihood. ``score`` is the concordance index: the share of pairs of patients in which the one
+# with the higher predicted hazard has the event first. A guess scores 0.5.
 
 train = lesions.patient < 400
-model = SetSurvival("c-gru", columns=capnets.Columns(set="patient"), members=1, random_state=0)
+columns = capnets.Columns(set="patient")
+model = SetSurvival("c-gru", columns=columns, members=1, random_state=0)
 model.fit(lesions[train], outcome[:400])
 print("concordance on new patients:", round(model.score(lesions[~train], outcome[400:]), 3))
 
@@ -48,7 +49,7 @@ print("concordance on new patients:", round(model.score(lesions[~train], outcome
 # Added log-hazards
 # -----------------
 #
-# The value of a lesion is what it adds to the log-hazard: it should rise by one per unit of size.
+# The value of a lesion is what it adds to the log-hazard. It should rise by 1 per unit of size.
 
 added = model.added_values(lesions[~train])
 slope, _ = np.polyfit(lesions["size"][~train], added, 1)
@@ -57,3 +58,6 @@ plt.scatter(lesions["size"][~train], added, s=8)
 plt.xlabel("size of a lesion")
 plt.ylabel("added log-hazard")
 plt.show()
+
+# %%
+# *One point per lesion of the test patients: larger lesions add more to the log-hazard.*

@@ -10,8 +10,8 @@ lowered it?
 # Documents and ratings
 # ---------------------
 #
-# Each row is a document. The reviews here are made up from twelve remarks with a rating of their
-# own, so that we can check the answer; a review is rated by the mean of its remarks.
+# Each row is a document. These reviews are made up, so that we can check the answer: a review
+# consists of some of twelve remarks, and its rating is the mean of their ratings.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,13 +34,10 @@ REMARKS = {
     "I sent it back at once.": 1,
 }
 rng = np.random.default_rng(0)
-chosen = [rng.choice(list(REMARKS), size=rng.integers(2, 6), replace=False) for _ in range(400)]
-reviews = pd.DataFrame(
-    {
-        "review": [" ".join(remarks) for remarks in chosen],
-        "stars": [np.mean([REMARKS[remark] for remark in remarks]) for remarks in chosen],
-    }
-)
+sizes = rng.integers(2, 6, size=400)
+chosen = [rng.choice(list(REMARKS), size=size, replace=False) for size in sizes]
+stars = [np.mean([REMARKS[remark] for remark in remarks]) for remarks in chosen]
+reviews = pd.DataFrame({"review": [" ".join(remarks) for remarks in chosen], "stars": stars})
 reviews.head(3)
 
 # %%
@@ -48,29 +45,32 @@ reviews.head(3)
 # -----------------------------------
 #
 # Name the text column. Every document is split into sentences, and a sentence encoder turns each
-# of them into a vector. A rating behaves like a mean: a longer review is not a better one. So the
-# prediction is a mean over sentences that starts from a baseline, the rating of an average review.
+# sentence into a vector. A rating behaves like a mean: a longer review is not a better one. The
+# prediction is therefore a weighted mean over sentences and a learned baseline.
 
 columns = capnets.Columns(text="review", target="stars")
-model = capnets.SetRegressor(
-    "c-gru", columns=columns, aggregation="mean", baseline="learned", members=1, random_state=0
-).fit(reviews[:320])
+mean = {"aggregation": "mean", "baseline": "learned"}
+model = capnets.SetRegressor("c-gru", columns=columns, **mean, members=1, random_state=0)
+model.fit(reviews[:320])
 print("R² on new reviews:", round(model.score(reviews[320:]), 3))
 
 # %%
 # Which sentence moved the rating?
 # --------------------------------
 #
-# Values are stars. The baseline and the values sum to the prediction.
+# Values are in stars. The baseline and the values sum to the prediction.
 
-new = pd.DataFrame(
-    {"review": ["The colour is lovely. I bought it for my sister. It shrank in the first wash."]}
-)
+text = "The colour is lovely. I bought it for my sister. It shrank in the first wash."
+new = pd.DataFrame({"review": [text]})
 explained = model.explain(new, orders=32)
 _, axes = plt.subplots(figsize=(7, 2), layout="constrained")
 explained.plot(0, ax=axes)
 plt.show()
 print("baseline", model.baseline_.round(2), "prediction", model.predict(new).round(2))
+
+# %%
+# *Bars to the right raise the rating, the orange bar to the left lowers it. The thin lines show the
+# standard deviation over 32 orders of the sentences.*
 
 # %%
 # The command line does the same with a file, and writes a page with coloured sentences::

@@ -13,6 +13,7 @@ year. Purchases have an order, and their effect depends on what came before.
 # The data are made up: every purchase adds its amount to next year's spending, and a *return* takes
 # back half of the purchase before it. Only the sum per customer is known.
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -41,12 +42,14 @@ events.head()
 # Name the order column
 # ---------------------
 #
-# With ``order`` the network reads events by day, in training and in prediction. Values are then
-# "what this event added to everything before it".
+# With ``order``, the network reads events by day, in training and in prediction. A value is then
+# what an event added to all events before it.
 
-columns = capnets.Columns(set="customer", target="next_year", categories="kind", order="day")
+roles = {"set": "customer", "target": "next_year", "categories": "kind", "order": "day"}
+columns = capnets.Columns(**roles)
 train, test = events[events.customer < 1200], events[events.customer >= 1200]
-model = capnets.SetRegressor("c-gru", columns=columns, members=1, random_state=0).fit(train)
+model = capnets.SetRegressor("c-gru", columns=columns, members=1, random_state=0)
+model.fit(train)
 print("R² on new customers:", round(model.score(test), 3))
 
 # %%
@@ -56,3 +59,13 @@ print("R² on new customers:", round(model.score(test), 3))
 chosen = test[test.kind == "return"].customer.iloc[2]
 shown = test[test.customer == chosen].drop(columns="next_year")
 print(shown.assign(added=model.added_values(shown).round(1)).to_string(index=False))
+
+# %%
+
+explained = model.explain(shown)
+_, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
+explained.plot(0, ax=axes)
+plt.show()
+
+# %%
+# *Blue bars raise the prediction, orange bars lower it. The order is that of the days.*
