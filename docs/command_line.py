@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer.main
-from click import Command, Context, Group
 
 from capnets.cli import app
 
@@ -22,8 +22,9 @@ def write(path: Path) -> None:
         path.write_text(text)
 
 
-def _commands(command: Command, name: str) -> list[tuple[str, Command]]:
-    if not isinstance(command, Group):
+def _commands(command: Any, name: str) -> list[tuple[str, Any]]:
+    # Some versions of typer bring a copy of click, so that types cannot be compared with click's.
+    if not hasattr(command, "commands"):
         return [(name, command)]
     found = []
     for word, child in command.commands.items():
@@ -31,16 +32,20 @@ def _commands(command: Command, name: str) -> list[tuple[str, Command]]:
     return found
 
 
-def _section(name: str, command: Command) -> list[str]:
-    context = Context(command, info_name=name)
+def _section(name: str, command: Any) -> list[str]:
+    context = command.context_class(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [(command.help or "").split("\f")[0].strip(), "", f"    {name} {usage}", ""]
     rows = [p.get_help_record(context) for p in command.params]
     if any(rows):
         lines += ["| option | meaning |", "|---|---|"]
-        lines += [f"| `{_cell(row[0])}` | {_cell(row[1])} |" for row in rows if row]
+        lines += [f"| `{_cell(row[0])}` | {_escaped(_cell(row[1]))} |" for row in rows if row]
     return lines
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;")

@@ -1,13 +1,16 @@
 """Statements, links and calls in the documentation are correct."""
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from typer.main import get_command
 
 import capnets
+from capnets.cli import app
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(capnets.__file__).parent
@@ -65,3 +68,16 @@ def test_every_promise_has_its_test():
     assert len(named) > 15
     for path, name in named:
         assert f"def {name}" in (ROOT / path).read_text() if name else (ROOT / path).exists(), path
+
+
+def test_the_command_line_reference_has_every_command(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import command_line
+
+    sys.modules.pop("command_line")
+    command_line.write(tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    for name, command in get_command(app).commands.items():
+        assert f"## capnets {name}" in page
+        for option in () if hasattr(command, "commands") else command.params:
+            assert option.opts[0] in page or option.hidden, f"capnets {name} {option.opts[0]}"
