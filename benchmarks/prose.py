@@ -47,8 +47,8 @@ READERS = {
 SENTENCES: dict[str, list[Sentence]] = {
     "README.md": [
         (
-            "With ten MNIST digits per set, the values of C-DeepSet are off by {} on average, those "
-            "of GRU by {} (new sets of images seen in training).",
+            "With ten MNIST digits per set, the values of C-DeepSet are off by {} on average, "
+            "those of GRU by {} (new sets of images seen in training).",
             n.values_on_us,
         ),
         ("a C-GRU trains in {} to {} % of the time of a GRU in PyTorch Geometric", n.against_pyg),
