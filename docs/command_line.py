@@ -28,7 +28,8 @@ def _commands(command: Any, name: str) -> list[tuple[str, Any]]:
         return [(name, command)]
     found = []
     for word, child in command.commands.items():
-        found += _commands(child, f"{name} {word}")
+        if not child.hidden:
+            found += _commands(child, f"{name} {word}")
     return found
 
 

@@ -32,6 +32,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "tutorials/GALLERY_HEADER.rst"]
 myst_enable_extensions = ["deflist", "dollarmath", "colon_fence"]
 myst_heading_anchors = 3
+smartquotes_action = "qe"  # quotes and ellipses: "--resume" keeps its two dashes
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

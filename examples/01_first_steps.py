@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 import capnets
+from capnets.explain.render.instances import Texts
 
 rng = np.random.default_rng(0)
 sizes = rng.integers(2, 7, size=400)
@@ -56,11 +57,12 @@ total = regressor.baseline_ + regressor.added_values(basket).sum()
 print("prediction:", regressor.predict(basket).round(2), "baseline + values:", total.round(2))
 
 # %%
-# ``explain`` returns the same values with a figure, a table and a page.
+# ``explain`` returns the same values with a figure, a table and a page. ``instances`` names the
+# items in the figure.
 
-explained = regressor.explain(basket)
+names = Texts(tuple(f"{item.kind}, price {item.price:.2f}" for item in basket.itertuples()))
 _, axes = plt.subplots(figsize=(6, 2.2), layout="constrained")
-explained.plot(0, ax=axes)
+regressor.explain(basket).plot(0, instances=names, ax=axes)
 plt.show()
 
 # %%

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 import capnets
+from capnets.explain.render.instances import Texts
 
 rng = np.random.default_rng(1)
 rows = []
@@ -56,16 +57,21 @@ print("R² on new customers:", round(model.score(test), 3))
 # A return takes back half of the purchase before it
 # --------------------------------------------------
 
-chosen = test[test.kind == "return"].customer.iloc[2]
+# We look at the test customer with the most returns that follow a purchase.
+
+follows = (test.kind.shift() == "purchase") & (test.customer.shift() == test.customer)
+chosen = test[follows & (test.kind == "return")].customer.mode()[0]
 shown = test[test.customer == chosen].drop(columns="next_year")
 print(shown.assign(added=model.added_values(shown).round(1)).to_string(index=False))
 
 # %%
+# The same as a figure, with a name for each event:
 
-explained = model.explain(shown)
-_, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
-explained.plot(0, ax=axes)
+names = Texts(tuple(f"{e.kind}, day {e.day}" for e in shown.itertuples()))
+_, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
+model.explain(shown).plot(0, instances=names, ax=axes)
 plt.show()
 
 # %%
-# *Blue bars raise the prediction, orange bars lower it. The order is that of the days.*
+# *From top to bottom in the order of the days: blue bars raise the prediction, orange bars lower
+# it. A return takes back half of the bar above it.*
