@@ -26,8 +26,9 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         Hidden dimensions, and number of networks to average; None chooses by the number of sets
         (see `capnets.training.presets`).
     aggregation, baseline
-        How the values of a capacity network form its prediction: `sum`, `mean`, `mean+sum`, `last`;
-        and its prediction for the empty set: `none` (0) or `learned`.
+        How the values of a capacity network form its prediction: `sum`, `mean`, `mean+sum`, `last`
+        or, for labels 0 and 1, `any`; and its prediction for the empty set: `none` (0) or
+        `learned`.
     network
         Further settings, such as `{"layers": 2, "dropout": 0.2}`, as in `ModelSpec`. With the
         `activation` `identity`, the default, an instance may lower the prediction; with `abs` and

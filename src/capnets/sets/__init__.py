@@ -40,7 +40,7 @@ class Sets:
     ----------
     instances
         Instances x features; features may have any shape (images are 1 x 28 x 28). A memory-mapped
-        array stays on disk, and float16 and bfloat16 stay what they are: batches are converted.
+        array stays on disk. float16 and bfloat16 are kept; batches are converted to float32.
     index
         Rows of `instances`, set after set, in the order in which a network reads them.
     offsets
@@ -53,7 +53,7 @@ class Sets:
     ids, weights
         Name and weight of each set.
     covariates
-        Sets x covariates: what is known of a set as a whole; see `capnets.sets.covariates`.
+        Sets x covariates: features of whole sets; see `capnets.sets.covariates`.
     feature_names, covariate_names
         Name of each feature and of each covariate.
 

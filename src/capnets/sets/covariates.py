@@ -1,4 +1,4 @@
-"""Covariates: what is known of a set as a whole, such as the age of a patient.
+"""Covariates: features of whole sets, such as the age of a patient.
 
 `Sets.covariates` holds one row per set. A batch repeats that row behind the features of every
 instance of the set, padding included. So every network reads covariates as further features, and
