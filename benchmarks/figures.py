@@ -1,21 +1,29 @@
 """Draw the figures of docs/findings that have no script of their own.
 
-    python benchmarks/figures.py
+    python benchmarks/figures.py [--check]
 
 speed.png is drawn from the newest run in speed.jsonl, claims.png from the table of claims in
 docs/findings/paper.md, which results/render.py writes, future.png from future.jsonl,
 real-sets.png from the first table of docs/findings/real-sets.md, which mil/headline.py writes.
+A figure holds a digest of the data that it shows. With --check nothing is written, and the command
+fails if a figure shows other data than those of the records.
 """
 
 from __future__ import annotations
 
+import argparse
+import hashlib
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+from PIL import Image
 from turns import newest, recorded
 
 HERE = Path(__file__).parent
@@ -40,14 +48,21 @@ CLAIMS = {
 
 
 def main() -> None:
-    """Draw all."""
-    draw_speed(DOCS / "images" / "speed.png")
-    draw_claims(DOCS / "images" / "claims.png")
-    draw_future(DOCS / "images" / "future.png")
-    draw_real_sets(DOCS / "images" / "real-sets.png")
+    """Draw all figures, or compare their data."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    for name, draw in DRAWN.items():
+        path = DOCS / "images" / name
+        figure, data = draw()
+        digest = hashlib.sha256(json.dumps(data).encode()).hexdigest()
+        if not check:
+            figure.savefig(path, dpi=150, metadata={"Comment": digest})
+        elif Image.open(path).info.get("Comment") != digest:
+            raise SystemExit(f"{name} does not show the records: {Path(__file__).name}")
 
 
-def draw_speed(path: Path) -> None:
+def draw_speed() -> tuple[Figure, Any]:
     """Training time per set, a bar per network."""
     found = {
         x["network"]: x["us"]
@@ -60,17 +75,19 @@ def draw_speed(path: Path) -> None:
     axes.bar_label(axes.barh(names, [found[n] for n in names], color=colors), fmt="%.0f", padding=3)
     axes.set_xlabel(f"training, µs of processor time per set of ten (batches of {BATCH})")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    return figure, [(n, found[n]) for n in names]
 
 
-def draw_claims(path: Path) -> None:
+def draw_claims() -> tuple[Figure, Any]:
     """Share of the cases in which a claim holds, printed and found."""
     page = (DOCS / "findings" / "paper.md").read_text()
     rows = [row.strip("| ").split(" | ") for row in page.splitlines() if row.startswith("| ")]
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-    names = []
+    names: list[str] = []
+    drawn = []
     for start, short in CLAIMS.items():
         [row] = [r for r in rows if r[0].startswith(start)]
+        drawn.append((row[0], row[1], row[4]))
         shares = [_share(row[k]) for k in (1, 4)]
         axes.plot(shares, [len(names)] * 2, color=GRAY, zorder=1)
         for share, color, marker in zip(shares, (ORANGE, BLUE), "so", strict=True):
@@ -85,10 +102,10 @@ def draw_claims(path: Path) -> None:
     axes.set_xlabel("cases in which the claim holds")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper right", ncols=2, frameon=False)
-    figure.savefig(path, dpi=150)
+    return figure, drawn
 
 
-def draw_future(path: Path) -> None:
+def draw_future() -> tuple[Figure, Any]:
     """Error of predictions against error of added values on sets of edges, a point per network."""
     lines = [x for x in recorded(HERE / "future.jsonl") if x["task"] == "graph" and x["seed"] == 0]
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
@@ -105,10 +122,10 @@ def draw_future(path: Path) -> None:
     axes.set_ylabel("test MSE of the prediction")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper right", ncols=2, frameon=False)
-    figure.savefig(path, dpi=150)
+    return figure, [(x["way"], x["added_value_error"], x["mse"]) for x in lines]
 
 
-def draw_real_sets(path: Path) -> None:
+def draw_real_sets() -> tuple[Figure, Any]:
     """Difference between the automatic choice and the best other method, with standard errors."""
     page = (DOCS / "findings" / "real-sets.md").read_text()
     table = page.split("<!-- summary -->")[1].split("<!-- end -->")[0]
@@ -122,13 +139,21 @@ def draw_real_sets(path: Path) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("automatic choice minus the best other method (in parentheses)")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    return figure, rows
 
 
 def _share(cell: str) -> float:
     agree, cases = map(int, re.findall(r"\d+", cell)[:2])
     return agree / cases
 
+
+#: Name of each figure, and the function that draws it and returns the data.
+DRAWN = {
+    "speed.png": draw_speed,
+    "claims.png": draw_claims,
+    "future.png": draw_future,
+    "real-sets.png": draw_real_sets,
+}
 
 if __name__ == "__main__":
     main()

@@ -74,7 +74,7 @@ def table(records: Records, ways: list[str], part: str) -> str:
 def draw(records: Records) -> None:
     """Error against spread, a point per way, numbered by error."""
     tasks = list(dict.fromkeys(r["task"] for r in records))
-    figure, axes = plt.subplots(1, len(tasks), figsize=(5.6 * len(tasks), 4), squeeze=False)
+    figure, axes = plt.subplots(1, len(tasks), figsize=(6 * len(tasks), 3.6), squeeze=False)
     for axis, task in zip(axes[0], tasks, strict=True):
         points: list[tuple[float, float, str]] = []
         for way in WAYS:
@@ -83,8 +83,8 @@ def draw(records: Records) -> None:
                 continue
             points.append((mean(r["mse"] for r in some), mean(r["spread"] for r in some), way))
         for place, (y, x, way) in enumerate(sorted(points)):
-            model, _, what = way.partition(", ")
-            axis.plot(x, y, "o", color=COLORS[model], label=f"{place + 1} {what or model}")
+            model = way.partition(", ")[0]
+            axis.plot(x, y, "o", color=COLORS[model], label=f"{place + 1}  {way}")
             axis.annotate(
                 str(place + 1), (x, y), fontsize=8, xytext=(4, 3), textcoords="offset points"
             )
@@ -93,12 +93,10 @@ def draw(records: Records) -> None:
         axis.yaxis.set_minor_formatter("{x:g}")
         axis.margins(y=0.15)
         axis.set_xlim(left=0 - 0.02 * axis.get_xlim()[1])
-        axis.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+        axis.legend(fontsize=9, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("MSE on validation sets")
-    handles = [plt.Line2D([], [], marker="o", ls="", color=c, label=m) for m, c in COLORS.items()]
-    figure.legend(handles=handles, loc="lower center", ncols=len(COLORS), frameon=False)
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    figure.tight_layout()
     PICTURE.parent.mkdir(exist_ok=True)
     figure.savefig(PICTURE, dpi=130, metadata={"Software": None})
 

@@ -129,9 +129,9 @@ def test_the_page_is_drawn_from_the_stored_records(monkeypatch):
     assert all(f"| {name} |" in page for name in networks)
 
 
-@pytest.mark.parametrize("name", ["beyond.py", "mil/headline.py"])
+@pytest.mark.parametrize("name", ["beyond.py", "figures.py", "mil/headline.py"])
 def test_pages_show_the_records(name):
-    """No table of a page is older than what was found since."""
+    """No table or figure of a page is older than the records."""
     script = [sys.executable, str(FOLDER / name), "--check"]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
