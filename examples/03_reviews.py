@@ -62,11 +62,11 @@ print("R² on new reviews:", round(model.score(reviews[320:]), 3))
 
 text = "The colour is lovely. I bought it for my sister. It shrank in the first wash."
 new = pd.DataFrame({"review": [text]})
+print("baseline", model.baseline_.round(2), "prediction", model.predict(new).round(2))
 explained = model.explain(new, orders=32)
 _, axes = plt.subplots(figsize=(7, 2), layout="constrained")
 explained.plot(0, ax=axes)
 plt.show()
-print("baseline", model.baseline_.round(2), "prediction", model.predict(new).round(2))
 
 # %%
 # *Bars to the right raise the rating, the orange bar to the left lowers it. The thin lines show the

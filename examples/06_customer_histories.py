@@ -56,7 +56,7 @@ print("R² on new customers:", round(model.score(test), 3))
 # %%
 # A return takes back half of the purchase before it
 # --------------------------------------------------
-
+#
 # We look at the test customer with the most returns that follow a purchase.
 
 follows = (test.kind.shift() == "purchase") & (test.customer.shift() == test.customer)
