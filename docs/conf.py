@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
 from sphinx_gallery.sorting import FileNameSortKey
 
 import capnets
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent
 # One thread: the examples train small networks, and the build runs beside other work.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -68,10 +71,32 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_show_sourcelink = False
 html_extra_path = ["llms.txt"]
-# Links to files outside docs/ lead to the repository; a test follows them.
+# Links to files outside docs/: see `link_to_files`; a test checks that the files exist.
 suppress_warnings = ["config.cache", "myst.xref_missing"]
 
 sys.path.insert(0, str(HERE))
 import command_line  # noqa: E402
 
 command_line.write(HERE / "reference" / "command-line.md")
+
+
+def link_to_files(_: Sphinx, page: str, source: list[str]) -> None:
+    """Link files outside docs/ to the repository; where it is unknown, they are plain text."""
+    folder = (HERE / page).parent
+    repository = os.environ.get("GITHUB_REPOSITORY")
+    if not repository:
+        return
+
+    def address(link: re.Match[str]) -> str:
+        path = (folder / link[1]).resolve()
+        if HERE in path.parents or not path.is_file():
+            return link[0]
+        name = path.relative_to(ROOT).as_posix()
+        return f"](https://github.com/{repository}/blob/main/{name}{link[2]})"
+
+    source[0] = re.sub(r"\]\(((?:\.\./)+[\w./-]+)((?:#[\w-]+)?)\)", address, source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Link to files outside docs/ when a page is read."""
+    app.connect("source-read", link_to_files)
