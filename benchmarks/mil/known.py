@@ -68,8 +68,9 @@ class Question:
 
 def birds(*, count: bool) -> Question:
     """Load recordings with their labelled segments; recordings without one are left out."""
+    from bags import load_mil
+
     from capnets.sets import Sets, offsets_of
-    from capnets.tasks.mil import load_mil
 
     sets = load_mil("birds")
     known = sets.classes[sets.index] > 0
@@ -102,7 +103,7 @@ def truth(sets: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def atoms() -> Question:
     """Load molecules whose atoms contribute a fixed linear formula of their features."""
-    from capnets.tasks.mil import load_mil
+    from bags import load_mil
 
     sets = _part(load_mil("thrombin"))
     each = _formula(sets)

@@ -71,7 +71,7 @@ def load(name: str, csv: Path | None) -> tuple[Sets, bool]:
             raise SystemExit(f"{name}: pass the folder of its file with --csv")
         return from_csv(csv / f"{name}.csv", negatives=100), True
     if name == "audible":
-        from capnets.tasks.mil import load_wmil
+        from bags import load_wmil
 
         sets = load_wmil("audible")
         frequent = np.argsort(-np.asarray(sets.instances).sum(0), kind="stable")[:200]

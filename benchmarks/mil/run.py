@@ -75,7 +75,7 @@ DOCUMENTS = {"ted-sentences": "ted-comments", "womens-clothing": "womens-clothin
 
 def load(name: str) -> Any:
     """Load the sets of a data set."""
-    from capnets.tasks.mil import MIL, load_mil, load_wmil
+    from bags import MIL, load_mil, load_wmil
 
     if name in MIL:
         return load_mil(name)

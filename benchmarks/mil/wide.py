@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from bags import load_wmil
 from sklearn.metrics import roc_auc_score
 
 from capnets.estimators import SetClassifier
@@ -24,7 +25,6 @@ from capnets.learn.options import Options
 from capnets.learn.problem import Problem
 from capnets.sets import Sets
 from capnets.sets.orders import Orders
-from capnets.tasks.mil import load_wmil
 
 TRAIN = {"ted_comments": 240, "audible": 300}
 TEST, DRAWS, MEMBERS = 600, 3, 2
