@@ -37,7 +37,6 @@ from capnets.checks.predictions import (
 )
 from capnets.checks.subject import CheckError, Make, Subject
 from capnets.checks.values import (
-    Stepping,
     differences_are_values,
     empty_sets_are_worth_the_baseline,
     later_instances_do_not_matter,
@@ -48,7 +47,6 @@ from capnets.checks.values import (
     values_sum_to_prediction,
 )
 from capnets.models.base import SetModel
-from capnets.models.ensemble import Ensemble
 
 __all__ = [
     "CheckError",
@@ -89,16 +87,7 @@ STEPPING: tuple[Check, ...] = (steps_equal_batches, refuses_other_states)
 
 def checks_for(model: SetModel) -> tuple[Check, ...]:
     """Return the checks that apply to a network."""
-    return (
-        EVERY + (ADDITIVE if model.additive else NOT_ADDITIVE) + (STEPPING if _steps(model) else ())
-    )
-
-
-def _steps(model: SetModel) -> bool:
-    """Return whether a network reads one instance at a time; an ensemble, if its members do."""
-    if isinstance(model, Ensemble):
-        return all(_steps(member) for member in model.each)
-    return isinstance(model, Stepping)
+    return EVERY + (ADDITIVE if model.additive else NOT_ADDITIVE) + STEPPING * model.steps
 
 
 def check_model(make: Make, *, feature_shape: tuple[int, ...] | None = None) -> list[str]:

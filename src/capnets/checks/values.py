@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
 
 from capnets.checks.subject import SIZES, Subject, refused, require, same
+from capnets.models import Ensemble, SteppingModel
 
 __all__ = [
-    "Stepping",
     "differences_are_values",
     "empty_sets_are_worth_the_baseline",
     "later_instances_do_not_matter",
@@ -21,17 +19,6 @@ __all__ = [
     "values_are_differences_of_prefixes",
     "values_sum_to_prediction",
 ]
-
-
-@runtime_checkable
-class Stepping(Protocol):
-    """A network that can also read one instance at a time."""
-
-    def initial_state(self, sets: int = 1) -> Tensor:
-        """Return the state before the first instance."""
-
-    def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Read one instance per set; return its added value and the new state."""
 
 
 @torch.no_grad()
@@ -132,8 +119,7 @@ def steps_equal_batches(subject: Subject) -> None:
     for dtype, tolerance in ((torch.float64, 1e-9), (torch.float32, 1e-5)):
         model = subject.model(dtype=dtype)
         x = subject.instances().to(dtype)
-        require(isinstance(model, Stepping), "it has no step and no initial_state")
-        assert isinstance(model, Stepping)  # for the type checker
+        assert isinstance(model, SteppingModel | Ensemble)  # for the type checker
         state, steps = model.initial_state(len(x)), []
         for instance in x.unbind(1):
             value, state = model.step(instance, state)
@@ -150,8 +136,7 @@ def steps_equal_batches(subject: Subject) -> None:
 def refuses_other_states(subject: Subject) -> None:
     """Check that states of other sets, networks or precisions raise an InputError."""
     model, x = subject.model(), subject.instances()[:, 0]
-    require(isinstance(model, Stepping), "it has no step and no initial_state")
-    assert isinstance(model, Stepping)  # for the type checker
+    assert isinstance(model, SteppingModel | Ensemble)  # for the type checker
     state = model.initial_state(len(x))
     others = {
         "fewer sets": state[:1],

@@ -11,7 +11,7 @@ from typing import Any
 
 from capnets.export.compare import CASES, TOLERANCE
 from capnets.export.networks import memory
-from capnets.export.onnx import SMALLEST, fingerprint, instance_shape, ports, streams, unit
+from capnets.export.onnx import SMALLEST, fingerprint, instance_shape, ports, streams
 from capnets.ingest.columns import Schema
 from capnets.models import parameters
 from capnets.models.base import SetModel
@@ -103,7 +103,7 @@ class Card(Record):
                 "classes": (data.get("labels") or {}).get("classes"),
                 "link": LINKS.get(run.config.loss) if run else None,
                 "orders": data.get("orders") if model.ordered else None,
-                "unit": unit(model).tolist(),
+                "unit": model.unit.tolist(),
                 "baseline": model.constant.tolist(),
                 "covariates": _covariates(model, schema),
             },

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from capnets.errors import InputError
-from capnets.export.onnx import feature_shape, unit
+from capnets.export.onnx import feature_shape
 from capnets.export.session import no_memory, open_graph
 from capnets.models.base import SetModel
 from capnets.nn import masked
@@ -47,7 +47,7 @@ def compare(model: SetModel, graphs: dict[str, bytes], *, sets: Sets | None = No
     largest = 0.0
     for x, mask in _cases(model, sets):
         wanted = {"prediction": model(x, mask), "added_values": model.added_values(x, mask)}
-        scale = unit(model).maximum(wanted["prediction"].abs())[:, None]
+        scale = model.unit.maximum(wanted["prediction"].abs())[:, None]
         for name, session in sessions.items():
             for output, found in ANSWERS[name](session, x.numpy(), mask.numpy()).items():
                 difference = _difference(found, wanted[output], scale)

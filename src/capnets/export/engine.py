@@ -254,11 +254,8 @@ class Engine:
 def streaming_engine(source: Source | Engine) -> Engine:
     """Return an engine whose network reads one instance at a time."""
     # A network that cannot stream may have no graph either: say what matters here.
-    if isinstance(source, SetModel):
-        from capnets.export.networks import streams
-
-        if not streams(source):
-            raise InputError(STREAMED)
+    if isinstance(source, SetModel) and not source.steps:
+        raise InputError(STREAMED)
     engine = source if isinstance(source, Engine) else Engine(source)
     if not engine.streams:
         raise InputError(KNOWN if engine.covariates else STREAMED)

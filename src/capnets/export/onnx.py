@@ -28,8 +28,7 @@ import json
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from capnets.errors import InputError
 from capnets.export import networks
@@ -49,7 +48,6 @@ __all__ = [
     "instance_shape",
     "ports",
     "streams",
-    "unit",
 ]
 
 #: Names of the inputs and outputs of each graph.
@@ -121,7 +119,7 @@ def ports(model: SetModel, name: str) -> tuple[list[str], list[str]]:
 
 def streams(model: SetModel) -> bool:
     """Return whether a network has graphs that read a set piece by piece."""
-    return networks.streams(model) and not model.covariates
+    return model.steps and not model.covariates
 
 
 def instance_shape(model: SetModel) -> tuple[int | str, ...]:
@@ -142,13 +140,6 @@ def feature_shape(model: SetModel) -> tuple[int | str, ...]:
     if model.features_in is None:
         raise InputError("this network does not declare its number of features (in_features)")
     return (model.features_in,)
-
-
-def unit(model: SetModel) -> Tensor:
-    """Return the unit of a network; for an ensemble, the mean unit."""
-    if not isinstance(model, Ensemble):
-        return model.unit
-    return torch.stack([unit(member) for member in model.each]).mean(0)
 
 
 def _sets(model: SetModel, g: Graph) -> None:

@@ -74,6 +74,9 @@ class SetModel(nn.Module, ABC):
         have one size, labels then determine the sum of the values only.
     rereads
         Whether added values need one prediction per prefix instead of one pass.
+    steps
+        Whether the network can read a set one instance at a time: the methods `initial_state` and
+        `step`.
     closed_form
         Whether Shapley values and interactions have a closed form: the methods `shapley(x, mask)`
         and `interactions(x, mask)`.
@@ -101,6 +104,7 @@ class SetModel(nn.Module, ABC):
     ordered: bool = True
     positional: bool = True
     rereads: bool = False
+    steps: bool = False
     closed_form: bool = False
     probability: bool = False
     smooth: bool = True
@@ -301,6 +305,7 @@ class SteppingModel(SingleModel):
     """
 
     additive = True
+    steps = True
     state_features: int
 
     def initial_state(self, sets: int = 1) -> State:

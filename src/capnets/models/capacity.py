@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from capnets.errors import InputError, unknown
 from capnets.models.aggregations import AGGREGATIONS, BASELINES
+from capnets.models.aggregations.any import inverse_softplus
 from capnets.models.base import (
     AddedValues,
     Instances,
@@ -47,7 +48,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 INVERSES: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": lambda v: v,
     "identity": lambda v: v,
-    "softplus": lambda v: _inverse_softplus(v.clamp_min(1e-4)),
+    "softplus": lambda v: inverse_softplus(v.clamp_min(1e-4)),
 }
 
 
@@ -165,8 +166,3 @@ def check_parts(activation: str, aggregation: str, baseline: str) -> None:
             f"{part} needs activation='identity', not {activation!r}: "
             "the decoder's numbers must be free to have either sign"
         )
-
-
-def _inverse_softplus(v: Tensor) -> Tensor:
-    # log(exp(v) - 1) in a form that does not overflow for large v.
-    return v + (-torch.expm1(-v)).log()

@@ -8,7 +8,8 @@ the mean of the baselines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +30,11 @@ from capnets.nn import masked
 from capnets.nn.cells import check_state
 
 __all__ = ["Ensemble"]
+
+
+def _combined(rule: Callable[[Iterable[bool]], bool], name: str) -> Any:
+    """Return a property: what the members declare as `name`, combined by `all` or `any`."""
+    return property(lambda self: rule(getattr(member, name) for member in self.each))
 
 
 class Ensemble(SetModel):
@@ -73,45 +79,21 @@ class Ensemble(SetModel):
         """Mean of the members' units; the saved buffer of this name is not used."""
         return torch.stack([m.unit for m in self.each]).mean(0)
 
-    @property
-    def additive(self) -> bool:  # type: ignore[override]
-        """Return whether all members are additive."""
-        return all(m.additive for m in self.each)
-
-    @property
-    def ordered(self) -> bool:  # type: ignore[override]
-        """Return whether the order matters to any member."""
-        return any(m.ordered for m in self.each)
+    # An average is additive, or has a closed form, if all members do; it depends on the order, or
+    # has a gradient, if any member does.
+    additive = _combined(all, "additive")
+    closed_form = _combined(all, "closed_form")
+    steps = _combined(all, "steps")
+    ordered = _combined(any, "ordered")
+    positional = _combined(any, "positional")
+    probability = _combined(any, "probability")
+    rereads = _combined(any, "rereads")
+    smooth = _combined(any, "smooth")
 
     @property
     def idle(self) -> tuple[str, ...]:  # type: ignore[override]
         """Patterns of the members' idle parameters."""
         return tuple(f"members.{k}.{name}" for k, m in enumerate(self.each) for name in m.idle)
-
-    @property
-    def positional(self) -> bool:  # type: ignore[override]
-        """Return whether the values of any member can depend on the position."""
-        return any(m.positional for m in self.each)
-
-    @property
-    def rereads(self) -> bool:  # type: ignore[override]
-        """Return whether any member reads every prefix separately."""
-        return any(m.rereads for m in self.each)
-
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]
-        """Return whether any member has a gradient with respect to instances."""
-        return any(m.smooth for m in self.each)
-
-    @property
-    def probability(self) -> bool:  # type: ignore[override]
-        """Return whether any member predicts probabilities."""
-        return any(m.probability for m in self.each)
-
-    @property
-    def closed_form(self) -> bool:  # type: ignore[override]
-        """Return whether all members have Shapley values in closed form."""
-        return all(m.closed_form for m in self.each)
 
     @property
     def covariates(self) -> int:

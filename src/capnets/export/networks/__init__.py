@@ -25,7 +25,6 @@ from capnets.export.networks.base import (
     predict,
     prediction,
     predicts_apart,
-    streams,
 )
 
 __all__ = [
@@ -48,5 +47,4 @@ __all__ = [
     "recurrent",
     "set_transformer",
     "sorted",
-    "streams",
 ]

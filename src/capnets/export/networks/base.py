@@ -34,7 +34,6 @@ __all__ = [
     "predicts_apart",
     "read",
     "scaled",
-    "streams",
 ]
 
 
@@ -91,12 +90,6 @@ def predict_prefixes(model: SetModel, g: Graph, x: Rows) -> Edge:
 
 
 # Networks that read step by step ----------------------------------------------------------------
-
-
-@singledispatch
-def streams(model: SetModel) -> bool:
-    """Return whether a network can read a set in chunks."""
-    return isinstance(model, SteppingModel)
 
 
 @singledispatch

@@ -13,7 +13,6 @@ from capnets.export.networks.base import (
     memory,
     prediction,
     predicts_apart,
-    streams,
 )
 from capnets.export.rows import Rows
 from capnets.models.ensemble import Ensemble
@@ -53,11 +52,6 @@ def _(model: Ensemble) -> Memory:
 @from_covariates.register(Ensemble)
 def _(model: Ensemble, g: Graph, covariates: Edge) -> Edge:
     return g.add("Mean", *(from_covariates(member, g, covariates) for member in model.each))
-
-
-@streams.register(Ensemble)
-def _(model: Ensemble) -> bool:
-    return all(streams(member) for member in model.each)
 
 
 @predicts_apart.register(Ensemble)
