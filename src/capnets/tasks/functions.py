@@ -68,12 +68,8 @@ class ClosedForms(SetFunction):
         """Return the added value of each instance, averaged over all orders of its set."""
 
     @abstractmethod
-    def mean(self, size: int) -> float:
-        """Return the expected label of a set of `size` instances with uniform classes."""
-
-    @abstractmethod
     def distribution(self, size: int) -> Distribution:
-        """Return the exact distribution of the label of such a set."""
+        """Return the exact distribution of the label of `size` instances with uniform classes."""
 
 
 class BlockFunction(ClosedForms):
@@ -109,9 +105,6 @@ class UniqueSum(BlockFunction):
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
         return classes / _own(counts(classes, offsets), classes, offsets)
 
-    def mean(self, size: int) -> float:
-        return 45 * _presence(size)
-
     def ways(self, block: tuple[int, ...], count: int) -> Ways:
         return {block[0] if count else 0: 1}
 
@@ -135,9 +128,6 @@ class WeightedTriangular(BlockFunction):
 
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
         return 0.5 * classes * (_own(counts(classes, offsets), classes, offsets) + 1)
-
-    def mean(self, size: int) -> float:
-        return 45 * _mean_triangular(size)
 
     def ways(self, block: tuple[int, ...], count: int) -> Ways:
         return {block[0] * count * (count + 1) // 2: 1}
@@ -177,11 +167,6 @@ class UniqueSumSynergy(BlockFunction):
         own, partner = _own(table, classes, offsets), _own(table, _PARTNER[classes], offsets)
         return (classes + 10 * partner / (own + partner)) / own
 
-    def mean(self, size: int) -> float:
-        # Inclusion-exclusion over the two classes of a pair being absent.
-        both = 1 - 2 * 0.9**size + 0.8**size
-        return 45 * _presence(size) + 10 * len(PAIRS) * both
-
     def ways(self, block: tuple[int, ...], count: int) -> Ways:
         a, b = block
         return {0: 1} if not count else {a: 1, b: 1, a + b + 10: 2**count - 2}
@@ -207,9 +192,6 @@ class UniqueCount(BlockFunction):
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
         return 1.0 / _own(counts(classes, offsets), classes, offsets)
 
-    def mean(self, size: int) -> float:
-        return CLASSES * _presence(size)
-
     def ways(self, block: tuple[int, ...], count: int) -> Ways:
         return {int(count > 0): 1}
 
@@ -233,9 +215,6 @@ class TriangularCount(BlockFunction):
 
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
         return 0.5 * (_own(counts(classes, offsets), classes, offsets) + 1)
-
-    def mean(self, size: int) -> float:
-        return CLASSES * _mean_triangular(size)
 
     def ways(self, block: tuple[int, ...], count: int) -> Ways:
         return {count * (count + 1) // 2: 1}
@@ -290,9 +269,6 @@ class Product(ClosedForms):
             integral += weight * products[owner] / factors[classes]
         return 1 / sizes[owner] + (classes - 1.0) * integral
 
-    def mean(self, size: int) -> float:
-        return float(4.5**size)
-
     def distribution(self, size: int) -> Distribution:
         return of_products(size)
 
@@ -335,14 +311,3 @@ def _total(table: NDArray[Any]) -> Floats:
 
 def _triangular(count: Integers) -> Integers:
     return count * (count + 1) // 2
-
-
-def _presence(size: int) -> float:
-    """Return the probability that a class is present in a set."""
-    return 1 - (1 - 1 / CLASSES) ** size
-
-
-def _mean_triangular(size: int) -> float:
-    """Return the expected T(n_c): T(m) = m + m (m - 1) / 2 with a binomial m."""
-    p = 1 / CLASSES
-    return size * p + size * (size - 1) * p * p / 2

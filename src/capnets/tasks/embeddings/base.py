@@ -23,9 +23,6 @@ Features = NDArray[np.float32]
 class Embedding(ABC):
     """A map from images to 64 features, fitted on training images."""
 
-    uses_classes: ClassVar[bool] = False
-    """Whether the embedding is fitted on the classes of the training images."""
-
     parameters: ClassVar[Mapping[str, int | float]]
     """Parameters that determine the output for given images; part of the cache key."""
 

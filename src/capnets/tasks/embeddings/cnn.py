@@ -31,7 +31,6 @@ SEED = 0
 class Cnn(Embedding):
     """The penultimate layer of a network trained on the classes of the training images."""
 
-    uses_classes: ClassVar[bool] = True
     parameters: ClassVar = {
         "version": 1,
         "features": FEATURES,
