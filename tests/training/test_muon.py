@@ -8,8 +8,6 @@ from capnets.models import MODELS, build
 from capnets.nn.backend import use
 from capnets.nn.cells import RecurrentCell
 from capnets.training.muon import Muon, maps, orthogonal
-from capnets.training.optimizer import make_optimizer
-from capnets.training.recipe import recipe
 
 
 def singular(x):
@@ -188,7 +186,7 @@ def test_every_network_learns(name):
     model = build(name, in_features=6, hidden=8, layers=1, seed=0)
     if not model.smooth:
         pytest.skip("trees are grown before the first step")
-    optimizer = make_optimizer(model, recipe("muon", learning_rate=1e-2))
+    optimizer = Muon(model, lr=1e-2)
     x = torch.randn(64, 5, 6)
     y = x[:, :, :1].abs().sum(1)
     errors = []

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+from torch.optim import Optimizer
 
 from capnets.errors import InputError
 from capnets.models.base import SetModel
+from capnets.training.adamw import AdamW
 from capnets.training.checkpoint import Checkpoint
 from capnets.training.init import begin
-from capnets.training.optimizer import make_optimizer
+from capnets.training.muon import Muon
 from capnets.training.recipe import Recipe
 from capnets.training.replay import Replay
 from capnets.training.setup import Setup
@@ -52,7 +54,7 @@ class State:
         else:
             self.history, self.best = saved.history, saved.best
             self.replay.losses = saved.errors
-        optimizer = make_optimizer(setup.model, setup.recipe)
+        optimizer = _optimizer(setup.model, setup.recipe)
         if saved is not None:
             groups = optimizer.state_dict()["param_groups"]
             optimizer.load_state_dict({"state": saved.optimizer["state"], "param_groups": groups})
@@ -88,6 +90,12 @@ class State:
         """Give the network the weights of the best epoch."""
         self.setup.model.load_state_dict(self.best)
         self.setup.model.eval()
+
+
+def _optimizer(model: SetModel, recipe: Recipe) -> Optimizer:
+    """Return the optimizer of a recipe over all parameters of a network."""
+    how = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
+    return Muon(model, **how) if recipe.optimizer == "muon" else AdamW(model.parameters(), **how)
 
 
 def _read(setup: Setup, path: Path | None) -> Checkpoint | None:
