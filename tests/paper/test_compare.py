@@ -15,7 +15,7 @@ from capnets.paper.published import interpretability
 from capnets.paper.report.texts import case_count, progress_of
 from capnets.paper.resample import replicates
 from capnets.paper.results import Record
-from capnets.paper.scales import every_scale, find_scale
+from capnets.paper.scales import find_scale
 from capnets.paper.tables import TABLES
 
 FULL = replace(find_scale("full"), seeds=(0,))
@@ -159,7 +159,7 @@ def test_a_failure_hides_no_smaller_experiment():
     bad = found(record(full.job("rnn", "US"), failure="diverged"))
     assert compare(good | bad, protocol="shared").tables["main-mean"].scale.name == "small"
     alone = compare(bad, protocol="shared").tables["main-mean"]
-    assert (alone.scale.name, alone.begun, alone.done) == ("full", True, 0)
+    assert (alone.scale.name, alone.done) == ("full", 0)
 
 
 def test_documents_are_of_every_scale_and_begin_none():
@@ -210,7 +210,7 @@ def test_a_table_is_of_one_recipe():
     assert (table.ours("c-gru", "US"), table.ours("gru", "US")) == (1.0, None)
     assert "recipe muon" in progress_of(table)
     assert claims(records)["counterpart"].ours == Count(0, 0)
-    asked = compare(records, protocol="shared", scales=every_scale("fast")).tables["main-mean"]
+    asked = compare(records, protocol="shared", scales=[fast]).tables["main-mean"]
     assert (asked.scale.recipe, asked.done) == ("fast", 2)
 
 

@@ -132,11 +132,6 @@ class Compared:
         return sum(s.ours is not None for s in self.shown)
 
     @property
-    def begun(self) -> bool:
-        """True if any run was made, also a failed one."""
-        return any(s.done or s.failures for s in self.shown)
-
-    @property
     def caveats(self) -> list[str]:
         """Reasons why some numbers cannot be compared, each once."""
         return list(dict.fromkeys(s.entry.caveat for s in self.shown if s.entry.caveat))

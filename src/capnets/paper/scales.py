@@ -180,15 +180,11 @@ def find_scale(name: str, *, recipe: str | None = None, epochs: int | None = Non
     return scale if epochs is None else replace(scale, epochs=epochs)
 
 
-def every_scale(recipe: str | None = None) -> tuple[Scale, ...]:
-    """Return all scales, the largest first, each with every recipe or the given one.
+def every_scale() -> tuple[Scale, ...]:
+    """Return all scales with every recipe, the largest first.
 
     >>> [(scale.name, scale.recipe) for scale in every_scale()][:2]
     [('full', 'muon'), ('full', 'fast')]
     """
     names = sorted(SCALES, key=lambda name: -SCALES[name].sets)
-    return tuple(
-        find_scale(name, recipe=how)
-        for name in names
-        for how in (RECIPES if recipe is None else [recipe])
-    )
+    return tuple(find_scale(name, recipe=recipe) for name in names for recipe in RECIPES)

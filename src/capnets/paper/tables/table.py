@@ -162,11 +162,6 @@ class Table:
         """All names that find the table."""
         return (self.name, self.number.lower().replace(" ", ""), *self.aliases)
 
-    @property
-    def figure(self) -> bool:
-        """True if the paper draws it."""
-        return self.number.startswith("Figure")
-
     def entries(self, scale: Scale) -> tuple[Entry, ...]:
         """Return the entries, row by row.
 
