@@ -15,6 +15,7 @@ from capnets.explain.bridges import missing, presence_function
 from capnets.explain.explanation import Explanation
 from capnets.models.attention import AttentionNetwork
 from capnets.models.base import SetModel
+from capnets.nn import masked
 from capnets.nn.random import draw_from
 from capnets.sets import Sets
 from capnets.sets.batch import batches
@@ -97,7 +98,9 @@ def attention_weights(
     @torch.no_grad()
     def attribute(x: Tensor, mask: Tensor | None) -> Tensor:
         prediction: Tensor = model(x, mask)[:, output, None]
-        return model.weights(model.read(x, mask), mask) * prediction
+        read = model.read(x, mask)
+        scores = model.scores(model.encoder(read) if model.encodes else read)
+        return masked.softmax(scores.squeeze(-1), mask) * prediction
 
     return _by_batch("attention weights", model.eval(), sets, attribute, output=output, size=size)
 

@@ -78,11 +78,6 @@ class AttentionNetwork(PrefixModel):
         predictions: AddedValues = self.decoder(means)
         return predictions
 
-    def weights(self, x: Instances, mask: Mask) -> Float[Tensor, "sets size"]:
-        """Return the weight of each instance in the mean; 0 behind the end of a set."""
-        read = self.encoder(x) if self.encodes else x
-        return masked.softmax(self.scores(read).squeeze(-1), mask)
-
 
 def running_mean(
     h: Float[Tensor, "sets size hidden"], scores: Float[Tensor, "sets size 1"]

@@ -19,10 +19,13 @@ for sets of any size, from one pass over the instances.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capnets.models.aggregations import BASELINES
 from capnets.models.base import (
     AddedValues,
     Instances,
@@ -32,10 +35,16 @@ from capnets.models.base import (
     State,
     SteppingModel,
 )
+from capnets.models.entry import Entry
+from capnets.models.entry import decoder as make_decoder
+from capnets.models.entry import encoder as make_encoder
 from capnets.nn import masked
-from capnets.nn.encoders import each, features_read, final_layer
+from capnets.nn.encoders import each, features_read, final_layer, mlp
 
-__all__ = ["PairsNetwork"]
+if TYPE_CHECKING:
+    from capnets.models.spec import ModelSpec
+
+__all__ = ["ENTRY", "PairsNetwork"]
 
 #: Set size up to which pairs count in full; in larger sets each of them counts for less.
 USUAL = 10
@@ -155,3 +164,20 @@ class PairsNetwork(SteppingModel):
         else:
             self.base.copy_(level)
             self._start_at(unit, torch.zeros_like(level))
+
+
+def _make(spec: ModelSpec) -> PairsNetwork:
+    return PairsNetwork(
+        encoder=make_encoder(spec),
+        decoder=make_decoder(spec),
+        pairs=mlp(spec.hidden, spec.hidden, spec.hidden),
+        learned=spec.baseline == "learned",
+    )
+
+
+ENTRY = Entry(
+    "C-Pairs",
+    "values of instances and pairs; exact Shapley values for any size",
+    _make,
+    baselines=BASELINES,
+)

@@ -13,6 +13,8 @@ last instance only.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
@@ -27,11 +29,16 @@ from capnets.models.base import (
     SteppingModel,
 )
 from capnets.models.capacity import ACTIVATIONS, INVERSES
+from capnets.models.entry import Entry
+from capnets.models.entry import encoder as make_encoder
 from capnets.nn import masked
 from capnets.nn.encoders import each, features_read
 from capnets.nn.monotone import Bend, monotone_mlp
 
-__all__ = ["PotentialNetwork"]
+if TYPE_CHECKING:
+    from capnets.models.spec import ModelSpec
+
+__all__ = ["ENTRY", "PotentialNetwork"]
 
 #: Set size that the initial bends are made for, and the value that the initial sums give to each
 #: instance of such a set, roughly, in units.
@@ -117,3 +124,16 @@ class PotentialNetwork(SteppingModel):
             for layer in self.decoder:
                 if isinstance(layer, Bend):
                     layer.at.mul_(size / SIZE)
+
+
+def _make(spec: ModelSpec) -> PotentialNetwork:
+    # One unit per sum and one per bend of it, then units that may join several of them.
+    inner = (2 * spec.hidden, *[spec.hidden] * (spec.layers - 2))
+    return PotentialNetwork(
+        encoder=make_encoder(spec),
+        sizes=(spec.hidden, *inner, spec.outputs),
+        activation=spec.activation,
+    )
+
+
+ENTRY = Entry("C-Potential", "capacity network without order: a monotone set function", _make)

@@ -17,11 +17,7 @@ from capnets.models.aggregations import AGGREGATIONS, BASELINES
 from capnets.models.base import SetModel
 from capnets.models.capacity import CapacityNetwork
 from capnets.models.entry import Entry, decoder, encoder
-from capnets.models.pairs import PairsNetwork
-from capnets.models.potential import PotentialNetwork
 from capnets.models.recurrent import RecurrentNetwork
-from capnets.models.set_transformer import SetTransformer
-from capnets.nn import encoders
 from capnets.nn.cells import Cell, GRUCell, LSTMCell, RNNCell
 from capnets.nn.context import ContextCell
 from capnets.nn.independent import IndependentCell
@@ -81,28 +77,6 @@ def _recurrent(label: str, about: str, cell: type[Cell]) -> Entry:
     return Entry(label, about, make)
 
 
-def _potential(spec: ModelSpec) -> SetModel:
-    # One unit per sum and one per bend of it, then units that may join several of them.
-    inner = (2 * spec.hidden, *[spec.hidden] * (spec.layers - 2))
-    sizes = (spec.hidden, *inner, spec.outputs)
-    return PotentialNetwork(encoder=encoder(spec), sizes=sizes, activation=spec.activation)
-
-
-def _pairs(spec: ModelSpec) -> SetModel:
-    return PairsNetwork(
-        encoder=encoder(spec),
-        decoder=decoder(spec),
-        pairs=encoders.mlp(spec.hidden, spec.hidden, spec.hidden),
-        learned=spec.baseline == "learned",
-    )
-
-
-def _set_transformer(spec: ModelSpec, *, large: bool = False) -> SetModel:
-    return SetTransformer(
-        in_features=spec.in_features, hidden=spec.hidden, outputs=spec.outputs, large=large
-    )
-
-
 BUILT_IN: dict[str, Entry] = {
     "rnn": _recurrent("RNN", "plain recurrent cell, last state decoded", RNNCell),
     "lstm": _recurrent("LSTM", "long short-term memory, last state decoded", LSTMCell),
@@ -120,25 +94,14 @@ BUILT_IN: dict[str, Entry] = {
         aggregations=("sum", "mean", "mean+sum", "any"),  # not the last instance alone
     ),
     "c-linear": _entry("linear"),
-    "c-potential": Entry(
-        "C-Potential", "capacity network without order: a monotone set function", _potential
-    ),
-    "c-pairs": Entry(
-        "C-Pairs",
-        "values of instances and pairs; exact Shapley values for any size",
-        _pairs,
-        baselines=BASELINES,
-    ),
+    "c-potential": _entry("potential"),
+    "c-pairs": _entry("pairs"),
     "c-pool": _entry("pool"),
     "c-trees": _entry("pool", "TREES"),
     "deepset": _entry("deep_sets"),
     "attention": _entry("attention"),
-    "set-transformer": Entry("Set Transformer", "self-attention, pooled", _set_transformer),
-    "set-transformer-l": Entry(
-        "Set Transformer L",
-        "larger, inducing points",
-        lambda spec: _set_transformer(spec, large=True),
-    ),
+    "set-transformer": _entry("set_transformer"),
+    "set-transformer-l": _entry("set_transformer", "LARGE"),
     "pointnet": _entry("pointnet"),
     "gated-attention": _entry("gated_attention"),
     "additive-mil": _entry("additive_mil"),

@@ -8,14 +8,21 @@ Small: the blocks are SAB and k = 0. Large: the blocks are ISAB with 32 inducing
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from torch import nn
 
 from capnets.errors import InputError
 from capnets.models.base import Instances, Mask, Prediction
+from capnets.models.entry import Entry
 from capnets.models.prefixes import WholeSetModel
 from capnets.nn.attention import ISAB, PMA, SAB
 
-__all__ = ["SetTransformer"]
+if TYPE_CHECKING:
+    from capnets.models.spec import ModelSpec
+
+__all__ = ["ENTRY", "LARGE", "SetTransformer"]
 
 
 class SetTransformer(WholeSetModel):
@@ -54,3 +61,13 @@ class SetTransformer(WholeSetModel):
             x = block(x, mask)
         prediction: Prediction = self.output(self.after(self.pool(x, mask)).squeeze(1))
         return prediction
+
+
+def _make(spec: ModelSpec, *, large: bool = False) -> SetTransformer:
+    return SetTransformer(
+        in_features=spec.in_features, hidden=spec.hidden, outputs=spec.outputs, large=large
+    )
+
+
+ENTRY = Entry("Set Transformer", "self-attention, pooled", _make)
+LARGE = Entry("Set Transformer L", "larger, inducing points", partial(_make, large=True))
