@@ -1,8 +1,8 @@
-"""Plan: every choice of a training, made in one place and recorded with the run.
+"""Plan a training: decide every setting in one place, and record it with the run.
 
-All defaults are decided here. They depend on the problem: labels that are computed exactly allow a
-recipe that learns the last few instances and values that cannot be negative; measured labels get
-the preset for their number (`capnets.training.presets`).
+All defaults are decided here, and they depend on the problem. If labels are computed exactly from
+the instances, the recipe replays hard sets and added values cannot be negative. If labels are
+measured, settings are the preset for the number of sets (`capnets.training.presets`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from capnets.training.recipe import recipe as find_recipe
 
 __all__ = ["DEFAULT_MODEL", "EXACT", "EXACT_MODEL", "Plan", "make_plan"]
 
-#: Default networks: for labels that are computed exactly, where its values are right within .05
-#: even if all sets have one size (C-GRU's are off by 1.6 to 2.8 there), and for all others.
+#: Default networks for labels that are computed exactly, and for all others. If all sets have one
+#: size, exact labels give C-DeepSet values within .05; those of C-GRU are off by 1.6 to 2.8.
 EXACT_MODEL, DEFAULT_MODEL = "c-deepset", "c-gru"
 
 #: Numbers (instances times features) above which the instances of a step are limited.
@@ -47,7 +47,7 @@ TEACHERS = ("pooled",)
 #: Preset for labels that are computed from the instances.
 EXACT = Preset("muon", hidden=32, layers=3, dropout=0.0, members=1, orders=1)
 
-#: Default batch size of survival: the risk sets of Cox's likelihood are those of a batch.
+#: Default batch size for survival: Cox's likelihood compares the sets of a batch with each other.
 JOINT_BATCH = 128
 #: Share of the training sets to hold out for early stopping, unless another one is asked for.
 VALID_SHARE = 0.1
@@ -160,13 +160,13 @@ def _temperatures(config: RunConfig) -> tuple[float, ...]:
 def make_plan(problem: Problem, options: Options | None = None) -> Plan:
     """Decide everything that the options leave open."""
     options = options or Options()
-    options = replace(options, model=options.model or _default_model(problem))
-    _check_order_settings(options)
+    name = options.model or (EXACT_MODEL if problem.exact else DEFAULT_MODEL)
+    _check_order_settings(name, options)
     preset = EXACT if problem.exact else preset_for(len(problem.train), problem.train.in_features)
     return Plan(
-        model=_network(problem, options, preset),
+        model=_network(name, problem, options, preset),
         recipe=_recipe(problem, options, preset),
-        loss=_loss(problem, options),
+        loss=_loss(name, problem, options),
         orders=_orders(problem, options, preset),
         seed=options.seed,
         priors=options.priors,
@@ -175,7 +175,7 @@ def make_plan(problem: Problem, options: Options | None = None) -> Plan:
     )
 
 
-def _loss(problem: Problem, options: Options) -> str:
+def _loss(name: str, problem: Problem, options: Options) -> str:
     asked, default = options.loss, problem.target.loss
     if asked is None or asked == default:
         return default
@@ -187,7 +187,7 @@ def _loss(problem: Problem, options: Options) -> str:
             f"loss {asked!r}: its network does not predict amounts; use squared, absolute, huber "
             "or quantile:0.9, or train by `capnets.training.fit`"
         )
-    if options.model == "c-trees":
+    if name == "c-trees":
         raise InputError(f"loss {asked!r}: trees grow by squared errors; use c-pool")
     return asked
 
@@ -204,18 +204,13 @@ def _teacher(problem: Problem, options: Options) -> str | None:
     return options.teacher
 
 
-def _default_model(problem: Problem) -> str:
-    return EXACT_MODEL if problem.exact else DEFAULT_MODEL
-
-
-def _check_order_settings(options: Options) -> None:
-    """Refuse settings about order that cannot have an effect."""
+def _check_order_settings(name: str, options: Options) -> None:
+    """Raise for settings about order that cannot have an effect."""
     about_order = {
         "sort": options.sort is not None,
         "the prior 'consistent'": any(isinstance(p, Consistent) for p in options.priors),
     }
-    asked = [name for name, given in about_order.items() if given]
-    name = options.model or DEFAULT_MODEL
+    asked = [setting for setting, given in about_order.items() if given]
     if asked and not ModelSpec(name, hidden=1, layers=1).build(0).ordered:
         raise InputError(
             f"{' and '.join(asked)}: no order changes what {name} predicts; leave it out"
@@ -227,21 +222,21 @@ def _check_order_settings(options: Options) -> None:
         )
 
 
-def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
+def _network(name: str, problem: Problem, options: Options, preset: Preset) -> ModelSpec:
     inputs = _inputs(problem, options)
     features = problem.train.in_features
     width = width_for(COMPONENTS if inputs == "project" else features)
     chosen: dict[str, Any] = {
         "activation": "abs" if problem.exact else "identity",
         "aggregation": "sum",
-        "baseline": _baseline(problem, options),
+        "baseline": _baseline(name, problem, options),
         "hidden": preset.hidden,
         "layers": preset.layers,
         "dropout": preset.dropout if problem.instances == "rows" else 0.0,
         "members": preset.members if problem.instances == "rows" else 1,
     }
-    asked = {name: getattr(options, name) for name in chosen}
-    if problem.target.classifies and asked["activation"] in {*ACTIVATIONS} - {None, "identity"}:
+    asked = {key: value for key in chosen if (value := getattr(options, key)) is not None}
+    if problem.target.classifies and asked.get("activation") in {*ACTIVATIONS} - {"identity"}:
         raise InputError(
             f"activation {options.activation!r} gives no negative values, and logits need them; "
             "use activation='identity'"
@@ -252,21 +247,21 @@ def _network(problem: Problem, options: Options, preset: Preset) -> ModelSpec:
             "use SetRegressor with labels 0 and 1"
         )
     return ModelSpec(
-        options.model or DEFAULT_MODEL,
+        name,
         in_features=features if inputs != "pictures" else 64,
         outputs=problem.target.outputs,
         inputs=inputs,
         order=_sorting(problem, options.sort),
         width=width if problem.instances == "rows" else None,
         covariates=problem.train.n_covariates,
-        **chosen | {name: value for name, value in asked.items() if value is not None},
+        **chosen | asked,
     )
 
 
 def _inputs(problem: Problem, options: Options) -> str:
-    """Return the first module that instances pass.
+    """Return the first module of the network.
 
-    Instances with more features than there are instances are projected on principal components,
+    If there are more features than instances, instances are projected on principal components,
     unless covariates, priors or a sort key need the features themselves.
     """
     sets = problem.train
@@ -277,10 +272,10 @@ def _inputs(problem: Problem, options: Options) -> str:
     return INSTANCES[problem.instances]
 
 
-def _baseline(problem: Problem, options: Options) -> str:
-    """Return the default baseline: learned, if it depends on covariates and the network allows."""
+def _baseline(name: str, problem: Problem, options: Options) -> str:
+    """Return the default baseline: learned if there are covariates and the network allows it."""
     signed = options.activation in (None, "identity") and not problem.exact
-    entry = MODELS.get(options.model or DEFAULT_MODEL)
+    entry = MODELS.get(name)
     allowed = entry is not None and "learned" in entry.baselines
     return "learned" if problem.train.n_covariates and signed and allowed else "none"
 
