@@ -90,7 +90,7 @@ class TestTasks:
         }  # fmt: skip
         assert found["sources"] == ["digits", "mnist", "fashion-mnist"]
         assert found["documents"]["sources"] == ["womens-clothing", "ted-comments"]
-        assert "unique-sum" in (text := say("tasks").text)
+        assert "unique-sum" in (text := say("task").text)
         assert "sentiment:ted-comments" in text
 
     @pytest.mark.parametrize(

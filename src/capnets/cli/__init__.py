@@ -45,7 +45,6 @@ for command in (evaluate.evaluate, explain.explain, page.page, page.play, export
 for command in (serve.serve, tune.tune):
     app.command()(command)
 app.add_typer(task.task, name="task")
-app.add_typer(task.task, name="tasks", hidden=True)  # the former name
 for extension in entry_points(group="capnets.commands"):
     try:
         extension.load()(app)

@@ -53,16 +53,12 @@ Count = Annotated[
 def _group(context: typer.Context, as_json: Json = False) -> None:
     """List set tasks and reviews, show their labels, train on them, evaluate."""
     if not context.invoked_subcommand:
-        _list(as_json)
+        listing(as_json)
 
 
 @task.command("list")
 def listing(as_json: Json = False) -> None:
     """List the set tasks and reviews."""
-    _list(as_json)
-
-
-def _list(as_json: bool) -> None:
     from capnets.tasks import EMBEDDINGS, FUNCTIONS, SOURCES
     from capnets.tasks.sentiment import REVIEWS
 
