@@ -8,7 +8,7 @@ from capnets.errors import InputError
 from capnets.models import ModelSpec
 from capnets.sets import Sets
 from capnets.training.callbacks import EpochEnd
-from capnets.training.ensemble import fit_members
+from capnets.training.fit import fit
 from capnets.training.presets import PRESETS, preset_for
 from capnets.training.recipe import RECIPES, recipe
 
@@ -47,7 +47,7 @@ def test_members_are_trained_apart_and_resume_with_the_same_bits(tmp_path):
     sets, how = some_sets(), recipe("small", epochs=3)
     spec = ModelSpec("c-rnn", in_features=3, hidden=4, members=2, inputs="standardize", dropout=0.5)
     whole = spec.build(0)
-    history = fit_members(whole, sets, recipe=how, seed=5)
+    history = fit(whole, sets, recipe=how, seed=5)
     assert [(h["member"], h["epoch"]) for h in history] == [
         (m, e) for m in (0, 1) for e in (1, 2, 3)
     ]
@@ -60,9 +60,10 @@ def test_members_are_trained_apart_and_resume_with_the_same_bits(tmp_path):
         if len(seen) == 5:
             raise KilledError
 
+    assert all(member.inputs.mean.any() for member in whole.each), "features are standardized"
     checkpoint = tmp_path / "checkpoint.safetensors"
     with pytest.raises(KilledError):
-        fit_members(
+        fit(
             spec.build(0),
             sets,
             recipe=how,
@@ -71,7 +72,7 @@ def test_members_are_trained_apart_and_resume_with_the_same_bits(tmp_path):
             callbacks=[EpochEnd(kill)],
         )
     again = spec.build(0)
-    fit_members(again, sets, recipe=how, seed=5, checkpoint=checkpoint)
+    fit(again, sets, recipe=how, seed=5, checkpoint=checkpoint)
     for one, two in zip(whole.parameters(), again.parameters(), strict=True):
         torch.testing.assert_close(one, two, rtol=0, atol=0)
 

@@ -4,7 +4,6 @@ import pytest
 
 from capnets.errors import InputError
 from capnets.training.callbacks import Callback, EpochEnd
-from capnets.training.ensemble import fit_members
 from capnets.training.fit import fit
 from small_networks import QUICK, network
 
@@ -35,7 +34,7 @@ def test_hooks_are_called_in_order(make):
 
 def test_hooks_of_an_ensemble_name_the_member(make):
     recorder = Recorder()
-    history = fit_members(network(members=2), make(), recipe=QUICK, callbacks=[recorder])
+    history = fit(network(members=2), make(), recipe=QUICK, callbacks=[recorder])
     lines = [line for name, line in recorder.calls if name == "epoch"]
     assert lines == history
     assert [line["member"] for line in lines] == [0, 0, 0, 1, 1, 1]

@@ -16,7 +16,6 @@ from capnets.evaluate import added_values, order_sensitivity, predict
 from capnets.models import MODELS, ModelSpec, build
 from capnets.nn.random import draw_from, draws_elsewhere, generator
 from capnets.sets import Sets
-from capnets.training.ensemble import fit_members
 from capnets.training.fit import fit
 from capnets.training.priors import Consistent
 from small_networks import QUICK, bits
@@ -163,7 +162,7 @@ class TestFit:
                 with draw_from(seed):
                     model.inputs = WithDropout()
             priors = [Consistent()] if request.param == "consistent" else []
-            fit_members(model, sets, recipe=how, seed=seed, priors=priors)
+            fit(model, sets, recipe=how, seed=seed, priors=priors)
             return bits(model)
 
         return train

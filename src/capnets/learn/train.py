@@ -18,8 +18,7 @@ from capnets.learn.teacher import distill, pooled_teacher
 from capnets.models import Ensemble, SetModel, parameters
 from capnets.runs import Run
 from capnets.training.callbacks import Callback
-from capnets.training.ensemble import fit_members
-from capnets.training.fit import History, make_fabric
+from capnets.training.fit import History, fit, make_fabric
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -70,7 +69,7 @@ def learn(
         train = distill(own, pooled_teacher(own, seed=plan.seed), seed=plan.seed).train
         recipe = replace(recipe, epochs=min(recipe.epochs, TAUGHT_EPOCHS), batch_size=TAUGHT_BATCH)
     model = plan.model.build(plan.seed)
-    history = fit_members(
+    history = fit(
         model, train, valid, recipe=recipe, seed=plan.seed, loss=plan.loss,
         priors=plan.priors, checkpoint=checkpoint, callbacks=callbacks, fabric=fabric,
     )  # fmt: skip

@@ -38,7 +38,7 @@ def _combined(rule: Callable[[Iterable[bool]], bool], name: str) -> Any:
 
 
 class Ensemble(SetModel):
-    """Average networks that were trained separately (see `capnets.training.ensemble`).
+    """Average networks that were trained separately (see `capnets.training.fit`).
 
     Parameters
     ----------

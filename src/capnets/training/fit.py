@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from capnets.errors import InputError, unknown
 from capnets.models.base import SetModel
+from capnets.models.ensemble import Ensemble
 from capnets.nn.backend import threads_for
 from capnets.sets import Sets
 from capnets.training.callbacks import Callback, check_callbacks
@@ -45,13 +46,17 @@ def fit(
 ) -> History:
     """Train a network in place; it ends with the weights of the best epoch.
 
-    The same seed gives the same bits on the same machine with the same number of torch threads,
-    also if training was interrupted and resumes from its checkpoint, and whatever other threads
-    and processes do. Between one and two torch threads the bits agree as long as torch does not
-    divide an operation among them: in networks without convolutions, for small batches.
+    The same seed gives the same bits on the same machine with the same number of torch threads.
+    This holds for interrupted and resumed trainings, and next to other threads and processes. One
+    and two torch threads give the same bits as long as torch does not divide an operation among
+    them: in networks without convolutions, for small batches.
 
     Training starts as the recipe says; `Recipe(start="torch", scale=False)` continues from the
     weights of a trained network.
+
+    The members of an ensemble are trained one after another, each with a seed and a checkpoint of
+    its own. Finished members keep their checkpoints until the caller removes them, so that an
+    interrupted training resumes with the member that was being trained.
 
     Parameters
     ----------
@@ -80,17 +85,47 @@ def fit(
     -------
     history
         One line per epoch: epoch, train (mean loss, in units of the network), valid (loss, in the
-        unit of the labels), rate, seconds.
+        unit of the labels), rate, seconds; for an ensemble also the `member`.
     """
     check_callbacks(callbacks)
-    fabric = fabric or make_fabric()
-    setup = Setup(model, train, valid, recipe or Recipe(), seed, loss, priors, fabric)
+    recipe, fabric = recipe or Recipe(), fabric or make_fabric()
+    if not isinstance(model, Ensemble):
+        setup = Setup(model, train, valid, recipe, seed, loss, priors, fabric)
+        return _run(setup, checkpoint, callbacks)
+    history: History = []
+    for number, member in enumerate(model.each):
+        own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+        setup = Setup(member, train, valid, recipe, own, loss, priors, fabric)
+        place = checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{number}")
+        lines = _run(setup, place, [_OfMember(callback, number) for callback in callbacks])
+        history += [{"member": number, **line} for line in lines]
+    return history
+
+
+class _OfMember(Callback):
+    """Pass the hooks of one member of an ensemble on, with its number."""
+
+    def __init__(self, callback: Callback, member: int) -> None:
+        self.callback, self.member = callback, member
+
+    def on_fit_start(self, settings: Mapping[str, Any]) -> None:
+        self.callback.on_fit_start({"member": self.member, **settings})
+
+    def on_epoch_end(self, line: Mapping[str, Any]) -> None:
+        self.callback.on_epoch_end({"member": self.member, **line})
+
+    def on_fit_end(self, history: Sequence[Mapping[str, Any]]) -> None:
+        self.callback.on_fit_end([{"member": self.member, **line} for line in history])
+
+
+def _run(setup: Setup, checkpoint: Path | None, callbacks: Sequence[Callback]) -> History:
+    """Train one network until its recipe ends."""
     state = State(setup, checkpoint)
-    listening = callbacks if fabric.is_global_zero else ()
+    listening = callbacks if setup.fabric.is_global_zero else ()
     for callback in listening:
         callback.on_fit_start(setup.settings)
     while not state.finished:
-        with threads_for(model):
+        with threads_for(setup.model):
             line = run_epoch(setup, state)
         if not np.isfinite([line["train"], line["valid"] or 0.0]).all():
             state.restore_best()
