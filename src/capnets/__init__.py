@@ -1,9 +1,7 @@
 """Learn what each instance adds to the label of its set.
 
-The names below are the library's front door. They are looked up on first use, so that
-``import capnets`` costs nothing: torch is imported when something needs it.
-
-No file of the package imports from here; each imports from the room that holds the name.
+The public names are resolved on first use, so that ``import capnets`` does not import torch. No
+module of the package imports from here; each imports from the module that defines the name.
 """
 
 from importlib import import_module
@@ -35,9 +33,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Public name -> where it lives. The block above tells type checkers the same; a test compares them.
-# No name here may be that of a room: importing the room `capnets.evaluate` from anywhere would
-# silently put the module where the function had been. So it is `capnets.evaluate.evaluate`.
+# Public name -> module and attribute; a test compares them with the imports above.
+# No name may be that of a subpackage: `import capnets.evaluate` would replace a function of that
+# name by the module.
 _HOMES = {
     "Callback": ("capnets.training.callbacks", "Callback"),
     "CapacityNetwork": ("capnets.models", "CapacityNetwork"),

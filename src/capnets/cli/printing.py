@@ -104,7 +104,7 @@ def epochs(
         task = bar.add_task(title, total=total, error="")
 
         def show(line: dict[str, Any]) -> None:
-            # Few sets are not worth holding some out: then only the training loss is known.
+            # With few sets none is held out, and only the training loss is known.
             held_out = line["valid"] is not None
             error = (
                 f"validation error {line['valid']:.4g}"

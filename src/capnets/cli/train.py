@@ -51,7 +51,7 @@ def train(
 
     asked = options_of(network, training, seed=run.seed)
     fabric = make_devices(run)
-    first = fabric.is_global_zero  # the other processes repeat the command, and say nothing
+    first = fabric.is_global_zero  # the others run the same command silently
     quiet = run.as_json or not first
     with tempfile.TemporaryDirectory() as scratch, stopping(quiet=not first):
         with loading() as show_reading:
@@ -94,7 +94,7 @@ def make_devices(run: RunOptions) -> Fabric:
     from capnets.training.fit import make_fabric
 
     torch.set_num_threads(run.threads)
-    # The launcher of the other processes would choose the number of threads if it were not set.
+    # Otherwise the launcher of the other processes would choose the number of threads.
     os.environ.setdefault("OMP_NUM_THREADS", str(run.threads))
     keep_freed()
     return make_fabric(run.devices)
@@ -109,7 +109,7 @@ def train_with_progress(
     name: str,
     fabric: Fabric,
 ) -> Run:
-    """Train a plan into a folder and show its epochs, in the first of several processes."""
+    """Train a plan into a folder; the first of several processes shows the progress."""
     from capnets.learn import train as train_plan
     from capnets.training.callbacks import EpochEnd
     from capnets.training.loggers import logger_of

@@ -72,7 +72,7 @@ def _cases(model: SetModel, sets: Sets | None) -> Iterator[tuple[Tensor, Tensor]
             if isinstance(part, Standardize) and part.mean.shape[-1:] == x.shape[-1:]:
                 x = x / part.scale + part.mean  # like instances of the training
                 break
-        if model.covariates:  # one row per set, whatever is padding
+        if model.covariates:  # the same for all instances of a set
             x[..., -model.covariates :] = x[:, :1, -model.covariates :]
         sizes = torch.randint(1, longest + 1, (count, 1), generator=generator)
         sizes[0] = longest

@@ -59,7 +59,7 @@ def export(
     if not isinstance(model, SetModel):
         raise InputError(
             f"a run or a network can be exported, not {model!r}; save an estimator first, so that "
-            "the card can tell of it: export(estimator.save(…), …)"
+            "the card describes it: export(estimator.save(…), …)"
         )
     model = in_use(model)
     built = graphs(model)

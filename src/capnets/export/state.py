@@ -102,7 +102,7 @@ class StreamState:
         if not intact:
             raise InputError(f"{path} is damaged: its contents do not match its digest")
         if fault := _fault(state):
-            raise InputError(f"{path} holds no sound state of a stream: {fault}")
+            raise InputError(f"{path} holds no valid state of a stream: {fault}")
         return state
 
     def _digest(self) -> str:
@@ -139,15 +139,15 @@ def as_state(given: Any) -> StreamState:
     if not isinstance(given, StreamState):
         raise InputError(f"a state is a StreamState or the path of a saved one, not {given!r}")
     if fault := _fault(given):
-        raise InputError(f"this is no sound state of a stream: {fault}")
+        raise InputError(f"this is no valid state of a stream: {fault}")
     return given
 
 
 def _fault(state: StreamState) -> str | None:
-    """Describe what is wrong with a state of any network; None if it is sound."""
+    """Describe what is wrong with a state of any network; None if it is valid."""
     fingerprint: Any = state.fingerprint
     if not isinstance(fingerprint, str):
-        return "it does not say which network it belongs to"
+        return "it does not name its network"
     arrays = {name: getattr(state, name) for name in ARRAYS}
     for name, array in arrays.items():
         axes, kind = ARRAYS[name]

@@ -6,13 +6,14 @@ compared on inner folds; each candidate is trained once per fold, without averag
 costs at most four times the final training, so that choosing and training cost at most five times
 one network.
 
-The final network averages as many members as any other of its preset. They need not be alike:
-members are added one by one, each the candidate that lowers the held-out loss of the average most
-(Caruana et al., ICML 2004). A mean of additive networks is additive.
+The final network averages as many members as any other of its preset. Members may be different
+networks. They are added greedily: each is the candidate that lowers the held-out loss of the
+average most (Caruana et al., ICML 2004). A mean of additive networks is additive.
 
-Where sets are few, networks are overconfident, and some far more than others. The temperature that
-minimizes the log loss of the held-out predictions divides the logits of each member, so that the
-loudest does not decide alone, and then those of the average; it divides added values alike.
+With few sets, networks are overconfident, some far more than others. The logits of each member, and
+then those of the average, are divided by the temperature that minimizes the log loss of held-out
+predictions. Otherwise one overconfident member would dominate the average. Added values are divided
+by the same temperature.
 """
 
 from __future__ import annotations
@@ -84,10 +85,10 @@ CANDIDATES = (
     Candidate("c-deepset", "sum", "none"),
     Candidate("c-pairs", cost=0.25, ordered=False),
 )
-#: Compared networks where all sets have one size: labels then determine neither a baseline nor the
-#: values of networks that know the position.
+#: Compared networks if all sets have one size. Labels then determine neither a baseline nor values
+#: that depend on the position of an instance.
 ONE_SIZE = (Candidate("c-deepset", "sum", "none"), Candidate("c-pairs", "sum", "none", 0.25, False))
-#: Compared networks where values must not be negative.
+#: Compared networks if added values must not be negative.
 MONOTONE = (Candidate("c-deepset", "sum", "none"), Candidate("c-gru", "sum", "none"))
 
 
@@ -107,7 +108,7 @@ def choose(
     options
         Settings that are not to be chosen.
     recorded
-        Plan of an interrupted run; its choice is taken over instead of comparing again.
+        Plan of an interrupted run. Its choice is reused; nothing is compared again.
     progress
         Called with a title, the number of finished trainings and their total.
     """
@@ -141,7 +142,7 @@ def choose(
     raws = _held_out(problem, plans, parts, progress)
     judge = _Judge(problem, parts, calibrates=calibrates)
     if not compares:
-        # Averaging members cools the logits of a single one already.
+        # Averaging already makes members less confident than a single network.
         heat = judge.temperature(raws[0])
         heat = heat if named.model.members == 1 else heat**0.5
         return replace(named, temperatures=_rounded([heat] * named.model.members))
@@ -172,14 +173,14 @@ def _candidates(problem: Problem, options: Options) -> list[Candidate]:
     if found is CANDIDATES and _one_size(problem) and options.baseline != "learned":
         found = ONE_SIZE
     ordered = options.sort is not None or any(isinstance(p, Consistent) for p in options.priors)
-    # Sets of little weight alone in a leaf would move its logit as far as heavy ones.
+    # Alone in a leaf, a set of little weight would move the logit as far as a heavy one.
     alike = problem.train.weights is None
     boosts = problem.target.kind != "survival" and options.teacher is None and alike
     # Every output has its own trees: with 13, they take four times as long as a C-GRU.
     boosts = boosts and problem.target.outputs <= MOST_TREES
     covariates = problem.train.covariates is not None
     boosts = boosts and not covariates  # see ModelSpec
-    learned = covariates and found is CANDIDATES  # a level of the labels belongs to the baseline
+    learned = covariates and found is CANDIDATES  # the baseline holds the level of the labels
     return [
         c
         for c in found
@@ -215,7 +216,7 @@ def _held_out(
 
 @dataclass(frozen=True)
 class _Judge:
-    """Measure held-out outputs: by what they know, not by their confidence."""
+    """Measure held-out outputs after calibration, so that overconfidence does not count."""
 
     problem: Problem
     parts: Parts

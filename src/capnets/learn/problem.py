@@ -99,7 +99,7 @@ class Problem:
     def with_test(self, share: float, *, seed: int) -> Problem:
         """Return the problem with a share of its training sets as the test sets `test`."""
         rest, held = self.hold_out(share, seed=seed)
-        # Weights are for training: every test set counts alike.
+        # Weights are for training; test sets count equally.
         test = replace(self.train.subset(held), weights=None)
         train = rest.train
         if train.weights is not None:

@@ -1,4 +1,4 @@
-"""Keys of training sets, so that a later evaluation can tell them from new ones."""
+"""Record keys of the training sets, so that an evaluation can leave these sets out."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def read_keys(folder: Path) -> Keys | None:
         return None
     except (OSError, KeyError, Damaged) as error:
         raise InputError(
-            f"{folder / FILE} is damaged ({error}): it tells training sets from new ones; "
-            "restore it or train again"
+            f"{folder / FILE} is damaged ({error}): without it, evaluation cannot leave out "
+            "training sets; restore it or train again"
         ) from error
 
 

@@ -10,7 +10,8 @@ derive from               implement                     the class provides
 ========================  ============================  =========================================
 `AdditiveModel`           `values`                      prediction = baseline + sum of the values
 `SteppingModel`           `values`, `predict`,          reading one instance at a time
-                          `next_value`, `start`
+                          `next_value`, `empty`,
+                          `start`
 `WholeSetModel`           `predict`                     values = differences between prefixes
 `PrefixModel`             `predict`,                    the same, from one pass over all prefixes
                           `predict_prefixes`
@@ -66,12 +67,13 @@ class SetModel(nn.Module, ABC):
     Attributes
     ----------
     additive
-        Whether the network predicts the empty set: its prediction is baseline + sum of values.
+        Whether every prediction is the baseline plus the sum of the added values, also for the
+        empty set.
     ordered
         Whether the order of the instances can change the prediction.
     positional
-        Whether an added value can depend on how many instances came before. If all training sets
-        have one size, labels then determine the sum of the values only.
+        Whether an added value can depend on the number of instances before. Labels then determine
+        only the sum of the values if all training sets have one size.
     rereads
         Whether added values need one prediction per prefix instead of one pass.
     steps
@@ -83,19 +85,20 @@ class SetModel(nn.Module, ABC):
     probability
         Whether predictions are probabilities. Labels must then lie in [0, 1], and `unit` stays 1.
     smooth
-        Whether predictions have a gradient with respect to instances; that of trees is 0.
+        Whether predictions have a gradient with respect to instances. False for trees, where it is
+        0.
     idle
         Name patterns of parameters that cannot change the prediction, such as a bias in front of a
-        softmax. They exist because the published network has and counts them.
+        softmax. They are kept because the published network counts them.
     encodes
-        Whether instances behind `inputs` are read by the module `encoder` alone, one by one.
+        Whether the module `encoder` alone reads the output of `inputs`, instance by instance.
     last
         Name of the submodule that ends in the prediction; see `final`.
     inputs
         First module that an instance passes: identity, standardization or an image network.
     unit
-        Amount of the label (per output) that the number 1 inside the network stands for. Set by
-        `start`; a buffer, so that it is saved with the weights but never trained.
+        Amount of the label, per output, that equals 1 inside the network. Set by `start`. A buffer,
+        so that it is saved with the weights but never trained.
     covariate_baseline
         The part of the baseline that depends on covariates; None for a network without them.
     """
@@ -162,10 +165,10 @@ class SetModel(nn.Module, ABC):
 
     @property
     def baseline(self) -> Level:
-        """Prediction for the empty set. Added values are counted from here.
+        """Prediction for the empty set, from which added values are counted.
 
-        0 unless the network learns a baseline. A network that is not additive cannot read an empty
-        set; its values are counted from 0, too.
+        0 unless the network learns a baseline. Networks that are not additive cannot read an empty
+        set; their values are counted from 0, too.
         """
         if self.covariates:
             raise InputError("the baseline depends on covariates: there is one per set, not one")

@@ -44,7 +44,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "softplus": nn.functional.softplus,  # monotone and smooth, but never exactly 0
 }
 
-#: For each activation, the number that it maps to a given positive value.
+#: Inverses of the activations for positive values.
 INVERSES: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": lambda v: v,
     "identity": lambda v: v,
@@ -58,12 +58,12 @@ class CapacityNetwork(SteppingModel):
     Parameters
     ----------
     encoder
-        Instance :math:`x_i` to features. If it begins with a linear layer, the width of instances
-        is checked against that layer.
+        Maps an instance :math:`x_i` to features. If its first layer is linear, the width of
+        instances is checked against it.
     cell
-        Features and previous state to the state :math:`z_i`.
+        Maps features and the previous state :math:`z_{i-1}` to the state :math:`z_i`.
     decoder
-        State to one number per output and head of the aggregation; its last layer is linear.
+        Maps a state to one number per output and head of the aggregation; ends in a linear layer.
     activation
         `abs` as in the paper, `identity` (signed values) or `softplus`. With `abs` and `softplus`
         predictions are monotone *under appending*; removing an instance from the middle may still
@@ -72,7 +72,8 @@ class CapacityNetwork(SteppingModel):
         `sum` as in the paper, `mean`, `mean+sum`, `any` or `last`. All but `sum` need
         `activation="identity"`.
     baseline
-        `none` (the empty set is worth 0) or `learned`, which needs `activation="identity"`.
+        Prediction for the empty set: `none` (0) or `learned`, which needs
+        `activation="identity"`.
 
     Examples
     --------
@@ -121,25 +122,25 @@ class CapacityNetwork(SteppingModel):
         return self.aggregation.predict(self._decoded(x), mask)
 
     def _decoded(self, x: Instances) -> Tensor:
+        r"""Return :math:`|\mathsf{decoder}(z_i)|` for all instances, with this activation.
+
+        The backend computes the states :math:`z_i`, and fuses the three parts where it can.
+        """
         decoded = encode_scan_decode(x, self.encoder, self.cell, self.decoder)
         return ACTIVATIONS[self.activation](decoded)
 
     def next_value(self, x: Instances, state: State) -> tuple[Prediction, State]:
-        memory, sums = torch.split(state, [self.cell.state_features, self._sums], dim=1)
-        z, memory = self.cell(self.encoder(x), memory)
+        cut = self.cell.state_features
+        z, memory = self.cell(self.encoder(x), state[:, :cut])
         decoded = ACTIVATIONS[self.activation](self.decoder(z[:, 0]))
-        value, sums = self.aggregation.next_value(decoded, sums)
+        value, sums = self.aggregation.next_value(decoded, state[:, cut:])
         return value, torch.cat([memory, sums], dim=1)
-
-    @property
-    def _sums(self) -> int:
-        return self.state_features - self.cell.state_features
 
     def empty(self) -> Level:
         return self.aggregation.empty(self.unit)
 
     def start(self, *, unit: Tensor, label: Tensor, size: float) -> None:
-        """Start near the mean label, as the aggregation defines it."""
+        """Start near the mean label; the aggregation sets the last layer of the decoder."""
         self.cell.start(size=size)
         if self.probability:
             unit = torch.ones_like(unit)

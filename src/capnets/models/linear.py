@@ -35,7 +35,7 @@ def _make(spec: ModelSpec) -> CapacityNetwork:
         aggregation=spec.aggregation,
         baseline=spec.baseline,
     )
-    network.in_features = spec.in_features  # the encoder, which does nothing, cannot tell
+    network.in_features = spec.in_features  # the empty encoder does not declare it
     return network
 
 

@@ -1,9 +1,9 @@
 """Encode large batches in parts, and compute very large ones again in the backward pass.
 
-A batch of a hundred thousand instances with two thousand features has 800 MB in float32.
-Standardizing and encoding it in one piece needs several times as much, and training would keep all
-of it until the backward pass. In parts, temporary arrays are small; if the backward pass computes
-them again, only the encoded instances are kept.
+A batch of 100,000 instances with 2,000 features takes 800 MB in float32. Standardizing and encoding
+it in one piece takes several times as much, and training would keep all of it until the backward
+pass. In parts, temporary arrays are small. If the backward pass computes the parts again, only the
+encoded instances are kept.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["LARGE", "in_parts"]
 
 #: Numbers of a batch above which it is encoded in parts, and numbers of a part.
 LARGE, PART = 2**24, 2**21
-#: Numbers of a batch above which the backward pass encodes the parts again. Below, which includes
-#: the default step, memory is cheaper than computing twice.
+#: Numbers of a batch above which the backward pass encodes the parts again. Below this size, which
+#: includes the default step, computing twice would cost more than the memory.
 AGAIN = 2**25
 
 

@@ -113,10 +113,10 @@ class ClusterWorkers:
 
 
 def _connect(address: str) -> Any:
-    """Connect to the scheduler, or fail within seconds, whatever is at the address.
+    """Connect to the scheduler, or fail within seconds even if something else answers.
 
-    The scheduler is asked for its identity before a client is made, because a client that waits
-    for an answer can neither be stopped nor closed.
+    The identity is asked for before a client is made, because a client that waits for an answer can
+    neither be stopped nor closed.
     """
     place = _place(address)
     try:

@@ -141,7 +141,7 @@ class Results:
         except OSError as error:
             raise self._unwritable(error.strerror) from error
         if not os.access(self.folder, os.W_OK):
-            raise self._unwritable("it is not yours to change")
+            raise self._unwritable("permission denied")
 
     def _unwritable(self, why: str | None) -> InputError:
         return InputError(f"{self.folder} cannot be written to ({why}); choose another folder")

@@ -311,8 +311,8 @@ def _check_is_run(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"cannot write to {folder}: it is a file; choose another folder")
     there = folder.iterdir() if folder.is_dir() else ()
-    strange = any(not path.name.startswith(".") for path in there)
-    if strange and not (folder / "config.json").exists():
+    foreign = any(not path.name.startswith(".") for path in there)
+    if foreign and not (folder / "config.json").exists():
         raise InputError(f"{folder} exists and is not a run; choose another folder")
 
 

@@ -21,7 +21,7 @@ FASHION_NAMES = (
     "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 )  # fmt: skip
 
-# The digits are grouped by writer: the last ones are by writers absent from the first ones.
+# Digits are grouped by writer, so that held-out digits have other writers than training digits.
 DIGITS_TRAIN = 1437
 
 

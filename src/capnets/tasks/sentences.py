@@ -70,7 +70,7 @@ def split_sentences(text: str, *, abbreviations: bool = True) -> list[str]:
 
 
 def _goes_on(before: str, after: str) -> bool:
-    """Return whether a sentence goes on after its full stop."""
+    """Return whether a full stop does not end the sentence."""
     small = bool(after) and not after[0].isupper()
     return _TITLE.search(before) is not None or (small and _OTHER.search(before) is not None)
 

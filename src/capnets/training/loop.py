@@ -33,9 +33,9 @@ def run_epoch(setup: Setup, state: State) -> dict[str, Any]:
     state.network.train()
     total = torch.zeros((), device=fabric.device)
     for number in range(steps):
-        # Replayed sets add steps to the epoch; each advances the schedule by less.
+        # Replayed sets add steps to the epoch, so that each step advances the schedule by less.
         rate = recipe.rate(epoch * usual + number * usual / steps, recipe.epochs * usual)
-        # Without a name for the batch, it is freed before the next one is read.
+        # The batch is bound to no name, so that it is freed before the next one is read.
         total += _step(setup, state, next(batches), rate, draws)
     if fabric.world_size > 1:
         losses: Any = fabric.all_reduce(state.replay.losses.to(fabric.device), reduce_op="max")
@@ -73,7 +73,7 @@ def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
     if setup.priors:
         values = state.network.added_values(x, batch.mask)
         prediction = values.sum(1) + model.baselines(x)
-    elif setup.fabric.world_size > 1:  # processes must call the network equally often
+    elif setup.fabric.world_size > 1:  # every process must call the wrapped network once
         with masked.sampled(batch.times):
             prediction = state.network(x, batch.mask)
     elif setup.ahead is not None:
@@ -97,7 +97,7 @@ def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
 def _factor(setup: Setup, batch: Batch) -> float | Tensor:
     """Return the weight of this process's mean in the mean over the whole batch.
 
-    Processes average their gradients; the sets of one may weigh more than those of another.
+    Processes average their gradients, but the sets of one may weigh more than those of another.
     """
     if setup.fabric.world_size == 1:
         return 1.0

@@ -5,8 +5,8 @@ r"""Muon: steps of equal length in all directions of a matrix (Jordan et al., 20
     U S V^\top = (1-\mu)\,g + \mu\,m, \qquad
     W \leftarrow W - \eta \cdot 0.2\,\sqrt{\max(\text{rows}, \text{columns})}\; U V^\top
 
-AdamW scales every weight on its own; Muon scales a matrix as a linear map. Directions that few
-instances need, and that are weak in the gradient, are learned as fast as strong ones. The factor
+AdamW scales every weight separately; Muon scales a matrix as a linear map. Directions that matter
+for few instances are weak in the gradient, and are learned as fast as strong ones. The factor
 matches the size of AdamW's steps (Liu et al., 2025), so that both use the same learning rate.
 
 :math:`U V^\top` is approximated by five steps of a Newton-Schulz iteration. `torch.optim.Muon` does

@@ -3,8 +3,8 @@
 Added values are outputs of the network, so such penalties are cheap. Any object with
 `penalty(model, batch, values)` and `to_dict()` is a prior that `fit` accepts.
 
-Losses and penalties count in units of the network (`model.unit`), so a weight means the same
-whatever the unit of the labels is. Bounds are in the unit of the labels.
+Losses and penalties are in units of the network (`model.unit`), so that a weight does not depend on
+the scale of the labels. Bounds are in the unit of the labels.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Study in a database, with a record of its question: trials of different questions never mix."""
+"""Open a study in a database. It records its question, so that different searches never mix."""
 
 from __future__ import annotations
 

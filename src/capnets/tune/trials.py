@@ -1,4 +1,4 @@
-"""Trials: cross-validated the way the final run is trained, by one process or several."""
+"""Run trials in one or several processes; each is cross-validated like the final run."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@ r"""Last: the decoder reads the prediction from the state after every instance.
 
 .. math:: p_i = b + d_i, \qquad v_i = p_i - p_{i-1}, \qquad Y = p_n = b + v_1 + … + v_n
 
-with :math:`p_0 = b`. A value is the change of the prediction, so the cell may use everything it
-knows of the set at once, as in a recurrent network. In return nothing ties a value to its own
-instance: a late instance may be credited for an early one. Use it where predictions matter most.
+with :math:`p_0 = b`. A value is a change of the prediction, as in a recurrent network, and may
+depend on the whole state. In return, nothing ties a value to its own instance: a late instance may
+be credited for an early one. Use it where predictions matter most.
 """
 
 from __future__ import annotations
