@@ -48,7 +48,7 @@ class TestHelp:
     def test_help_of_training_fits_on_two_screens(self, name):
         text = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "100"}).output
         assert len(text.splitlines()) <= 90
-        for panel in ("Network", "Training", "Priors", "Run"):
+        for panel in ("Network", "Training", "Run"):
             assert f"─ {panel} ─" in text
 
     def test_version(self, say):

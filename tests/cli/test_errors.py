@@ -81,8 +81,8 @@ class TestErrors:
                 "the prior 'consistent': sorted instances have one order only",
             ),
             (
-                ["task", "train", "US:digits", "--prior-weight", -1],
-                "Invalid value for '--prior-weight'",
+                ["task", "train", "US:digits", "--consistent", -1],
+                "Invalid value for '--consistent'",
             ),
             (["trian"], "No such command 'trian'"),
         ],

@@ -47,14 +47,14 @@ class TestWay:
         say(
             "task", "train", "US:digits", "--sets", 100, "--valid-sets", 50, "--test-sets", 50,
             "--recipe", "paper", "--epochs", 2, "--batch-size", 20, "--learning-rate", 0.002,
-            "--fixed-order", "--patience", 1, "--upper-bound", 9, "--prior-weight", 0.5,
+            "--fixed-order", "--patience", 1, "--consistent", 0.5,
             "--activation", "softplus", "--layers", 2, "--hidden", 4, "--seed", 5, "-o", folder,
         )  # fmt: skip
         config = capnets.load(folder).config
         how = config.recipe
         assert (how.epochs, how.batch_size, how.learning_rate) == (2, 20, 0.002)
         assert (how.reshuffle, how.patience, how.schedule) == (False, 1, "constant")
-        assert config.priors == ({"kind": "upper-bound", "weight": 0.5, "bound": 9.0},)
+        assert config.priors == ({"kind": "consistent", "weight": 0.5},)
         assert (config.model.activation, config.model.layers, config.model.hidden) == (
             "softplus", 2, 4,
         )  # fmt: skip

@@ -29,42 +29,22 @@ class ColumnOptions:
     target: Annotated[
         list[str] | None, _column(help="Label to predict (required); repeatable.")
     ] = None
-    time: Annotated[
-        str | None,
-        _column(help="Time until --event or censoring."),
-    ] = None
-    event: Annotated[
-        str | None,
-        _column(help="1 if the event happened, 0 if not."),
-    ] = None
+    time: Annotated[str | None, _column(help="Time until --event or censoring.")] = None
+    event: Annotated[str | None, _column(help="1 if the event happened, 0 if not.")] = None
     features: Annotated[
         list[str] | None,
-        _column(
-            help="Name, pattern or folder; repeatable.",
-            show_default="all others",
-        ),
+        _column(help="Name, pattern or folder; repeatable.", show_default="all others"),
     ] = None
-    categories: Annotated[
-        list[str] | None,
-        _column(help="Name or pattern; repeatable."),
-    ] = None
-    hashed: Annotated[
-        list[str] | None,
-        _column(help="Categories to hash; repeatable."),
-    ] = None
+    categories: Annotated[list[str] | None, _column(help="Name or pattern; repeatable.")] = None
+    hashed: Annotated[list[str] | None, _column(help="Categories to hash; repeatable.")] = None
     covariates: Annotated[
-        list[str] | None,
-        _column(help="Features of whole sets; repeatable, or A,B."),
+        list[str] | None, _column(help="Features of whole sets; repeatable, or A,B.")
     ] = None
     order_column: Annotated[str | None, _column(help="Order of the instances of a set.")] = None
     group_column: Annotated[str | None, _column(help="Groups to keep together in splits.")] = None
     split_column: Annotated[str | None, _column(help="Split: train, valid or test.")] = None
     file_column: Annotated[
-        str | None,
-        _column(
-            help="Names a feature file.",
-            show_default="FILENAME, SLIDE, …",
-        ),
+        str | None, _column(help="Names a feature file.", show_default="FILENAME, SLIDE, …")
     ] = None
     coordinates: Annotated[
         bool,
@@ -72,23 +52,17 @@ class ColumnOptions:
     ] = False
     weight_column: Annotated[str | None, _column(help="Weight of a set.")] = None
     text_column: Annotated[
-        str | None,
-        _column(
-            help="Text: a sentence per row; without --set-column, a document.",
-        ),
+        str | None, _column(help="Text: a sentence per row; without --set-column, a document.")
     ] = None
     encoder: Annotated[
-        str | None,
-        _column(help="Sentence-transformers model of --text-column."),
+        str | None, _column(help="Sentence-transformers model of --text-column.")
     ] = None
     smiles: Annotated[str | None, _column(help="SMILES: a row is a molecule.")] = None
     instances: Annotated[
-        str,
-        _column(metavar="KIND", help="Instances of --smiles: atoms, fragments, conformers."),
+        str, _column(metavar="KIND", help="Instances of --smiles: atoms, fragments, conformers.")
     ] = "atoms"
     skip_unparseable: Annotated[
-        bool,
-        _column("--skip-unparseable", metavar="", help="Skip rows that cannot be parsed."),
+        bool, _column("--skip-unparseable", metavar="", help="Skip rows that cannot be parsed.")
     ] = False
     missing: Annotated[str, _column(metavar="RULE", help="Missing values: refuse, mean, zero.")] = (
         "refuse"

@@ -26,8 +26,7 @@ def evaluate(
         bool, typer.Option("--include-training", help="Also measure sets that were trained on.")
     ] = False,
     html: Annotated[
-        Path | None,
-        typer.Option(help="For survival: write Kaplan-Meier curves by predicted risk."),
+        Path | None, typer.Option(help="For survival: write Kaplan-Meier curves by predicted risk.")
     ] = None,
     as_json: Json = False,
 ) -> None:

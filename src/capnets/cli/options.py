@@ -28,7 +28,7 @@ __all__ = [
     "options_of",
 ]
 
-NETWORK, TRAINING, PRIORS, RUN = "Network", "Training", "Priors", "Run"
+NETWORK, TRAINING, RUN = "Network", "Training", "Run"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 FeatureFiles = Annotated[
@@ -101,14 +101,13 @@ class NetworkOptions:
         str | None, option(panel=NETWORK, help="Read instances sorted by worth, or by a feature.")
     ] = None
     teacher: Annotated[
-        str | None,
-        option(panel=NETWORK, help="Also learn from subsets labelled by trees: pooled."),
+        str | None, option(panel=NETWORK, help="Also learn from subsets labelled by trees: pooled.")
     ] = None
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """The recipe, and prior knowledge about added values."""
+    """The recipe, and a penalty on order dependence."""
 
     recipe: Annotated[
         str | None,
@@ -120,11 +119,7 @@ class TrainingOptions:
     ] = None
     loss: Annotated[
         str | None,
-        option(
-            panel=TRAINING,
-            help="absolute, huber or quantile:0.9.",
-            show_default="squared",
-        ),
+        option(panel=TRAINING, help="absolute, huber or quantile:0.9.", show_default="squared"),
     ] = None
     epochs: Annotated[int | None, option(panel=TRAINING, help="Epochs of each network.")] = None
     batch_size: Annotated[int | None, option(panel=TRAINING, help="Sets per step.")] = None
@@ -152,25 +147,14 @@ class TrainingOptions:
         float | None, option(panel=TRAINING, help="Highest learning rate.")
     ] = None
     patience: Annotated[
-        int | None,
-        option(panel=TRAINING, help="Epochs without improvement before a stop."),
+        int | None, option(panel=TRAINING, help="Epochs without improvement before a stop.")
     ] = None
     fixed_order: Annotated[
-        bool,
-        option("--fixed-order", panel=TRAINING, help="Do not shuffle instances every epoch."),
+        bool, option("--fixed-order", panel=TRAINING, help="Do not shuffle instances every epoch.")
     ] = False
-    upper_bound: Annotated[
-        float | None, option(panel=PRIORS, help="Penalise added values above this number.")
-    ] = None
-    prior_weight: Annotated[
-        float,
-        option(
-            panel=PRIORS, min=0, metavar="X", help="Weight of --upper-bound, in units of the loss."
-        ),
-    ] = 1.0
     consistent: Annotated[
         float | None,
-        option(panel=PRIORS, min=0, metavar="X", help="Weight of a penalty on order dependence."),
+        option(panel=TRAINING, min=0, metavar="X", help="Weight of a penalty on order dependence."),
     ] = None
 
     def changed_recipe(self) -> Any:
@@ -187,14 +171,9 @@ class TrainingOptions:
 
     def priors(self) -> tuple[Prior, ...]:
         """Return the priors that the options ask for."""
-        from capnets.training.priors import Consistent, UpperBound
+        from capnets.training.priors import Consistent
 
-        priors: list[Prior] = []
-        if self.upper_bound is not None:
-            priors.append(UpperBound(weight=self.prior_weight, bound=self.upper_bound))
-        if self.consistent is not None:
-            priors.append(Consistent(weight=self.consistent))
-        return tuple(priors)
+        return () if self.consistent is None else (Consistent(weight=self.consistent),)
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,7 @@ from capnets.cli.options import (
     grouped,
     options_of,
 )
-from capnets.cli.printing import (
-    console,
-    loading,
-    print_json,
-    print_measures,
-    print_table,
-    stopping,
-)
+from capnets.cli.printing import console, loading, print_json, print_measures, print_table, stopping
 from capnets.cli.train import make_devices, train_with_progress
 
 __all__ = ["evaluate_task", "task"]
@@ -160,8 +153,7 @@ def train(
         int | None, typer.Option(rich_help_panel=SETS, help="Test sets.", show_default="10,000")
     ] = None,
     embedding: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=SETS, help="Embedding of images or sentences."),
+        str | None, typer.Option(rich_help_panel=SETS, help="Embedding of images or sentences.")
     ] = None,
     network: NetworkOptions,
     training: TrainingOptions,

@@ -101,13 +101,7 @@ def make_devices(run: RunOptions) -> Fabric:
 
 
 def train_with_progress(
-    problem: Problem,
-    plan: Plan,
-    folder: Path,
-    run: RunOptions,
-    *,
-    name: str,
-    fabric: Fabric,
+    problem: Problem, plan: Plan, folder: Path, run: RunOptions, *, name: str, fabric: Fabric
 ) -> Run:
     """Train a plan into a folder; the first of several processes shows the progress."""
     from capnets.learn import train as train_plan
