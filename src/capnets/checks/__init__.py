@@ -87,7 +87,8 @@ STEPPING: tuple[Check, ...] = (steps_equal_batches, refuses_other_states)
 
 def checks_for(model: SetModel) -> tuple[Check, ...]:
     """Return the checks that apply to a network."""
-    return EVERY + (ADDITIVE if model.additive else NOT_ADDITIVE) + STEPPING * model.steps
+    additive = ADDITIVE if model.additive else NOT_ADDITIVE
+    return EVERY + additive + (STEPPING if model.steps else ())
 
 
 def check_model(make: Make, *, feature_shape: tuple[int, ...] | None = None) -> list[str]:
