@@ -5,18 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
+
+from capnets.models.base import AddedValues, Level, Mask, Prediction, State
 
 __all__ = ["AddedValues", "Aggregation", "Decoded", "Level", "Mask", "Prediction", "State"]
 
 Decoded = Float[Tensor, "sets size decoded"]
 DecodedOnce = Float[Tensor, "sets decoded"]  # one instance of each set
-Mask = Bool[Tensor, "sets size"] | None
-AddedValues = Float[Tensor, "sets size outputs"]
-Prediction = Float[Tensor, "sets outputs"]
-State = Float[Tensor, "sets memory"]
-Level = Float[Tensor, " outputs"]
 
 
 class Aggregation(nn.Module, ABC):
