@@ -136,7 +136,7 @@ GOOD = Stream(ENGINE).state
         ({"memory": np.ones((2, 16), np.float32)}, {}, "of different numbers of streams"),
         ({"memory": np.ones((1, 5), np.float32)}, {}, r"shape \(1, 5\), but \(1, 16\)"),
         ({"more": np.ones(1)}, {}, "no saved state"),
-        ({}, {"fingerprint": None}, "does not say which network"),
+        ({}, {"fingerprint": None}, "does not name its network"),
         ({}, {"format": "1"}, "no saved state"),
         ({}, {"format": 2}, "is damaged"),
         ({}, {"format": 3}, "newer capnets"),

@@ -27,11 +27,12 @@ def measure_sets(
 def measure_problem(
     model: SetModel, problem: Problem, *, orders: int = 1, seed: int = 0
 ) -> dict[str, Any]:
-    """Measure a network on the validation sets of a problem (else the training sets) and its tests.
+    """Measure a network on the validation and test sets of a problem.
 
-    If exact added values are known, their error and the accuracy of rounded predictions are
-    measured too (labels are whole numbers then). Networks that depend on order and read one order
-    are also measured under random orders.
+    Without validation sets, the training sets are measured. If exact added values are known, labels
+    are whole numbers: the error of added values and the accuracy of rounded predictions are
+    measured too. On set tasks, networks that depend on the order are also measured under random
+    orders, unless predictions average orders.
     """
     first = {"train": problem.train} if problem.valid is None else {"valid": problem.valid}
     result: dict[str, Any] = {}

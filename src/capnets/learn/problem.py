@@ -48,7 +48,7 @@ class Problem:
     exact
         Whether labels are computed from the instances without noise and are monotone.
     expected
-        Function from sets to their exact added values, where these are known.
+        Function from sets to their exact added values; None if these are not known.
     """
 
     train: Sets

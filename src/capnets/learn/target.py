@@ -106,7 +106,7 @@ class Target:
         return chosen
 
     def strata(self, y: Array | None) -> Array | None:
-        """Return the classes that parts of the sets should hold in equal shares."""
+        """Return the classes to stratify splits by; None if there are none."""
         if self.kind == "survival" and y is not None:
             return y[:, 1]
         return y if self.kind == "class" else None

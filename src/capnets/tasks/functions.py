@@ -158,7 +158,7 @@ class UniqueSumSynergy(BlockFunction):
         return np.where(earlier(classes, offsets) == 0, classes + bonus, 0.0)
 
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
-        r"""$c/n_c + 10\,n_d / (n_c (n_c + n_d))$, where d is the partner of c.
+        r"""Return $c/n_c + 10\,n_d / (n_c (n_c + n_d))$, where d is the partner of c.
 
         An instance earns the bonus of a pair if it is the first of its class and follows one of the
         partner class. The partner comes first with probability n_d / (n_c + n_d).
@@ -251,7 +251,7 @@ class Product(ClosedForms):
         return added
 
     def shapley(self, classes: Integers, offsets: Integers) -> Floats:
-        r"""$1/n + (c_i - 1)\int_0^1 \prod_{j \ne i} (1 + t (c_j - 1))\,dt$ in a set of n.
+        r"""Return $1/n + (c_i - 1)\int_0^1 \prod_{j \ne i} (1 + t (c_j - 1))\,dt$ in a set of n.
 
         The product is multilinear in the presence of instances, and the Shapley value is the
         integral of its derivative along the diagonal (Owen 1972). The integrand is a polynomial of

@@ -27,8 +27,8 @@ History = list[dict[str, Any]]
 class State:
     """Weights, optimizer state, hard sets, history and the best weights so far.
 
-    Random numbers are no part of it: every epoch draws from generators made from the seed and the
-    number of the epoch.
+    Random numbers are not part of the state: every epoch draws from generators that are made from
+    the seed and the number of the epoch.
 
     Parameters
     ----------

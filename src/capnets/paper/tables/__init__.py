@@ -31,7 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def find_tables(names: Iterable[str]) -> tuple[Table, ...]:
-    """Tables by name, by number ("table1", "figure2") or by group ("main", "all"), each once.
+    """Return tables by name, number ("table1", "figure2") or group ("main", "all"), each once.
 
     >>> [table.name for table in find_tables(["table1", "added-values"])]
     ['main-mean', 'added-value-error', 'prefix-added-values']

@@ -97,7 +97,7 @@ def _varying(
 
 
 def _sentiment(scale: Scale) -> tuple[Entry, ...]:
-    """Capacity networks also with signed values, and with the mean of beliefs as the rating."""
+    """Add capacity networks with signed values, and with a mean of beliefs, to the paper's rows."""
     plain: dict[str, str] = {}
     signed = {"activation": "identity"}
     mean = signed | {"aggregation": "mean", "baseline": "learned"}
@@ -122,7 +122,7 @@ def _sentiment(scale: Scale) -> tuple[Entry, ...]:
 
 
 def _systems(scale: Scale) -> tuple[Entry, ...]:
-    """One seed each."""
+    """Return one entry per network and task, with one seed."""
     return tuple(
         Entry(
             row=model,

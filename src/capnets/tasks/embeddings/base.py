@@ -36,5 +36,5 @@ class Embedding(ABC):
 
 
 def scaled(pixels: Pixels, white: int) -> Features:
-    """Pixels from 0 to 1."""
+    """Scale pixels to the range from 0 to 1."""
     return pixels.astype(np.float32) / np.float32(white)
