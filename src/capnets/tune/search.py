@@ -32,7 +32,7 @@ __all__ = ["tune"]
 #: Parameters that a search decides, or that are recorded under another name.
 _NOT_SETTINGS = (
     "model", "hidden", "layers", "dropout", "recipe", "epochs",
-    "columns", "random_state", "verbose",
+    "columns", "loss", "random_state", "verbose",
 )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def _question(estimator: SetEstimator, problem: Problem, options: Options) -> Ab
     plain = (str, int, float, bool, type(None))
     return {
         "estimator": type(estimator).__name__,
-        "loss": problem.target.loss,
+        "loss": options.loss or problem.target.loss,
         "target": None if columns is None else list(columns.target),
         "labels": json.loads(json.dumps(problem.target.to_data()["labels"])),
         "order column": problem.order,
