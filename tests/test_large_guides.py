@@ -25,10 +25,11 @@ def test_commands_and_code_of_slides(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"^```bash\n(.*?)^```", guide.read_text(), re.M | re.S)
     lines = [line for line in "".join(blocks).replace("\\\n", " ").splitlines() if line.strip()]
     commands = [shlex.split(line)[1:] for line in lines]
-    assert [c[0] for c in commands] == ["train", "predict", "evaluate", "explain"]
+    assert [c[0] for c in commands] == ["train", "predict", "evaluate", "explain", "explain"]
     for command in commands:
         answer = say(*command)
         assert answer.code == 0, answer.text
+    assert (tmp_path / "slides.html").read_text().count('class="map"') == 2
     assert {p.name for p in (tmp_path / "maps").iterdir()} == {"s5.png", "s5.geojson"}
     assert (tmp_path / "maps" / "s5.png").read_bytes()[:4] == b"\x89PNG"
     run_code(guide)

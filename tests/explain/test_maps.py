@@ -1,15 +1,26 @@
 """Maps place every value; regions add up to the prediction; QuPath can read them."""
 
+import io
 import json
+import re
+from base64 import b64decode
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
+from rich.console import Console
+from typer.testing import CliRunner
 
+from capnets.cli import app
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier
-from capnets.explain import ValueMap
+from capnets.explain import Explanation, ValueMap
+from capnets.explain.maps import LOWERS, RAISES
+from capnets.explain.render.map_image import TILE, raster
+from capnets.explain.render.rows import LARGE, number
+from capnets.explain.render.terminal import terminal_table
 from capnets.ingest import Columns, FeatureFolder
-from capnets.pages.explain_run import map_run
+from capnets.pages.explain_run import explain_run, map_run, maps_of_tiles
 from feature_folders import SIDE, make_folder
 
 COLUMNS = Columns(set="slide_id", target="grade")
@@ -102,3 +113,84 @@ def test_files_without_coordinates(trained, tmp_path):
     _, features = make_folder(tmp_path, sets=2, kind="npy")
     with pytest.raises(InputError, match="no coordinates"):
         map_run(run, FeatureFolder(features))
+
+
+def test_page_draws_every_tile_at_its_place(trained):
+    run, data = trained
+    found = explain_run(run, data, sets="s5,s6")
+    html = found.to_html()
+    assert html.count('<figure class="map">') == 2
+    one, _ = maps_of_tiles(found)
+    for total in one.grid(3, 3)[0].ravel():
+        assert f"<span>{number(total, signed=True)}</span>" in html
+    assert f"s5: all tiles add {number(one.total)}" in html
+    uri = re.search(r'<div class="plane"><img src="data:image/png;base64,([^"]*)"', html)[1]
+    shown = (255 * imread(io.BytesIO(b64decode(uri)))).round()
+    assert shown.shape == (4 * TILE, 4 * TILE, 4)
+    left, top = (one.coords // SIDE * TILE).astype(int).T
+    full = np.array([RAISES if v >= 0 else LOWERS for v in one.values])
+    strength = np.clip(np.abs(one.values) / one.largest, 0, 1)[:, None]
+    colours = 255 + strength * (full - 255)
+    np.testing.assert_allclose(shown[top + TILE // 2, left + TILE // 2, :3], colours, atol=1)
+    # The map follows the sets that are shown, also in a notebook.
+    assert found.subset([1]).to_html().count("s6: all tiles add") == 1
+    assert "s6: all tiles add" in found._repr_html_()
+
+
+def test_tiles_that_leave_gaps_are_transparent():
+    one = ValueMap("a", np.array([1.0, -1.0]), np.array([[0.0, 0.0], [20.0, 10.0]]), 10.0)
+    pixels = raster(one)
+    assert pixels.shape == (2 * TILE, 3 * TILE, 4)
+    assert pixels[0, 0].tolist() == [*RAISES, 255]
+    assert pixels[-1, -1].tolist() == [*LOWERS, 255]
+    assert pixels[0, -1, 3] == 0
+    far = ValueMap("a", np.ones(2), np.array([[0.0, 0.0], [1e6, 1e6]]), 1.0)
+    assert max(raster(far).shape) <= 1201
+
+
+def test_large_sets_show_their_extremes_only():
+    values = np.random.default_rng(0).normal(size=LARGE + 50)
+    found = Explanation(
+        method="added values", values=values, offsets=[0, len(values)],
+        predictions=[values.sum()], baselines=[0],
+    )  # fmt: skip
+    html = found.to_html()
+    assert html.count("<tr style=") == 60
+    assert "The 60 of 250 instances with the highest and the lowest values" in html
+    assert "step by step" not in html
+    text = Console(file=io.StringIO(), width=120)
+    text.print(terminal_table(found, 0))
+    lines = " ".join(text.file.getvalue().split())
+    assert number(values.max(), 2) in lines
+    assert number(values.min(), 2) in lines
+    assert "The 20 of 250 instances" in lines
+
+
+def test_command_writes_page_maps_and_records(trained, tmp_path):
+    run, data = trained
+    asked = ["explain", str(run), str(data.folder), "--sets", "s5"]
+    page, folder = tmp_path / "page.html", tmp_path / "maps"
+    done = CliRunner().invoke(app, [*asked, "--html", str(page), "--map", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "tile 3 at 768, 0" in done.output
+    assert 'class="map"' in page.read_text()
+    assert {path.name for path in folder.iterdir()} == {"s5.png", "s5.geojson"}
+    done = CliRunner().invoke(app, [*asked, "--json"])
+    (record,) = json.loads(done.output)
+    assert record["set"] == "s5"
+    assert record["instances"][3]["features"] == {"x": 3 * SIDE, "y": 0}
+
+
+def test_command_refuses_maps_of_tables(trained, tmp_path):
+    run, data = trained
+    asked = ["explain", str(run), str(data.table), "--map", str(tmp_path)]
+    done = CliRunner().invoke(app, asked)
+    assert "--map needs a folder of features" in str(done.exception)
+
+
+def test_tiles_without_places_have_numbers(trained, tmp_path):
+    run, _ = trained
+    _, features = make_folder(tmp_path, sets=2, kind="npy")
+    found = explain_run(run, FeatureFolder(features), sets="s1")
+    assert found.instances.label(0) == "tile 0"
+    assert 'class="map"' not in found.to_html()

@@ -9,7 +9,7 @@ import typer
 
 from capnets.cli.columns import FolderOptions
 from capnets.cli.options import FeatureFiles, Json, grouped
-from capnets.cli.printing import console, loading, print_json, print_table
+from capnets.cli.printing import console, loading, print_json
 from capnets.errors import InputError
 
 __all__ = ["explain"]
@@ -19,7 +19,9 @@ __all__ = ["explain"]
 def explain(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     folders: FolderOptions,
-    file: Annotated[str | None, typer.Argument(help="The sets, for a run on a file.")] = None,
+    file: Annotated[
+        str | None, typer.Argument(help="The sets, for a run on a file or folder.")
+    ] = None,
     sets: Annotated[
         str | None,
         typer.Option(help="Names (or numbers) of sets, separated by commas.  [default: the first]"),
@@ -48,26 +50,27 @@ def explain(
 ) -> None:
     """Show what each instance adds, and the true value where it is known.
 
-    With --map, show the tiles that add most and least, and draw all tiles at their positions.
+    For a feature folder, list the tiles that add most and least. --html draws all tiles at their
+    places, --map writes the map of each file.
     """
-    if maps is not None:
-        if file is None or method != "added":
-            raise InputError("--map needs a folder of features and shows added values only")
-        data = folders.of(file, features)
-        _map(run, data, maps, pixel, sets=sets, orders=orders, seed=seed, output=output)
-        return
     from capnets.explain.render.records import records
     from capnets.explain.render.terminal import terminal_table
     from capnets.files import write_text
+    from capnets.ingest import FeatureFolder
     from capnets.pages import explain_run
 
+    data = None if file is None else folders.of(file, features)
+    if maps is not None and not isinstance(data, FeatureFolder):
+        raise InputError("--map needs a folder of features: capnets explain RUN FOLDER --map OUT")
     with loading() as progress:
         found = explain_run(
-            run, file, sets=sets, method=method, orders=orders, seed=seed, output=output,
+            run, data, sets=sets, method=method, orders=orders, seed=seed, output=output,
             show=show, progress=progress,
         )  # fmt: skip
+    written = [] if maps is None else _write_maps(found, maps, pixel)
     if html is not None:
         write_text(html, found.to_html())
+        written.append(html)
     if as_json:
         print_json(records(found))
         return
@@ -75,29 +78,12 @@ def explain(
     console().print(found.meaning)
     for k in range(len(found)):
         console().print(terminal_table(found, k))
-    if html is not None:
-        console().print(f"The page: {html}")
+    if written:
+        console().print("Written: " + ", ".join(map(str, written)))
 
 
-def _map(run: Path, data: Any, folder: Path, pixel: float | None, **asked: Any) -> None:
-    """Write the maps of some sets, and list the tiles that add most and least."""
-    from capnets.ingest import FeatureFolder
-    from capnets.pages.explain_run import map_run
+def _write_maps(found: Any, folder: Path, pixel: float | None) -> list[Path]:
+    """Write the map of every file, and return the paths."""
+    from capnets.pages.explain_run import maps_of_tiles
 
-    if not isinstance(data, FeatureFolder):
-        raise InputError("--map needs a folder of features: --features FOLDER")
-    found, maps = map_run(run, data, **asked)
-    console().print(found.source)
-    console().print(found.meaning)
-    for k in range(len(found)):
-        total = found.predictions[k] - found.baselines[k]
-        console().print(
-            f"set {found.name(k)}: baseline {found.baselines[k]:.4g} + values {total:.4g} = "
-            f"prediction {found.predictions[k]:.4g}"
-        )
-    for one in maps:
-        rows = [(where, int(i), *map(float, one.coords[i]), float(one.values[i]))
-                for where, tiles in zip(("top", "bottom"), one.extremes(), strict=True)
-                for i in tiles]  # fmt: skip
-        print_table(["", "tile", "x", "y", "added value"], rows, title=one.name)
-        console().print("Written: " + ", ".join(map(str, one.save(folder, pixel=pixel))))
+    return [path for one in maps_of_tiles(found) for path in one.save(folder, pixel=pixel)]

@@ -162,7 +162,11 @@ class Explanation:
         if self.covariates is not None:
             text.append("The baseline of a set depends on its covariates.")
         if not self.exact:
-            text.append("Estimated from samples; ± is one standard error.")
+            text.append("Estimated from samples")
+            if self.errors is not None and len(self.errors):
+                error = float(self.errors.mean())
+                text[-1] += f"; one standard error of a value is {error:.2g} on average"
+            text[-1] += "."
         if self.prediction_spreads is not None and len(self):
             spread = float(self.prediction_spreads.mean())
             scale = float(np.abs(self.predictions).mean())

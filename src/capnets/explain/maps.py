@@ -16,6 +16,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
+from capnets.explain.render.instances import Places
 from capnets.files import write_bytes, write_text
 from capnets.ingest.feature_files import smallest_step
 from capnets.ingest.set_data import Part
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ValueMap", "value_maps"]
+__all__ = ["ValueMap", "maps_of", "places_of", "value_maps"]
 
 #: Colours of values above and below 0, and their names in QuPath.
 RAISES, LOWERS = (0, 114, 178), (213, 94, 0)
+#: Share of the tiles whose values the colours cover; single extremes would make the rest white.
+COVERED = 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,11 @@ class ValueMap:
     def total(self) -> float:
         """Sum of all values."""
         return float(self.values.sum())
+
+    @property
+    def largest(self) -> float:
+        """Absolute value from which colours are full."""
+        return float(np.quantile(np.abs(self.values), COVERED)) or 1.0
 
     def region_sum(self, left: float, top: float, right: float, bottom: float) -> float:
         """Return the sum of the tiles whose centres lie in a rectangle.
@@ -144,28 +152,48 @@ def value_maps(explanation: Explanation, sets: Sets, parts: Sequence[Part]) -> l
     parts
         The rows of each file, as `read_folder` returns them.
     """
+    return maps_of(explanation, places_of(sets, parts))
+
+
+def places_of(sets: Sets, parts: Sequence[Part]) -> Places:
+    """Return where the instances of some sets are.
+
+    Parameters
+    ----------
+    sets
+        The sets, with coordinates.
+    parts
+        The rows of each file, as `read_folder` returns them.
+    """
     if sets.coords is None:
         raise InputError("these sets have no coordinates: a map needs files with `coords`")
+    rows = np.asarray(sets.index)
+    coords = np.asarray(sets.coords[rows], dtype=np.float64)
+    of = np.full(len(rows), -1)
+    used: list[tuple[str, float, str]] = []
+    for part in parts:
+        here = (rows >= part.start) & (rows < part.stop)
+        if here.any():
+            if not part.unit or not np.isfinite(coords[here]).all():
+                raise InputError(
+                    f"{part.name} has no coordinates: a map needs `coords` in the file"
+                )
+            of[here] = len(used)
+            used.append((Path(part.name).stem, part.side or smallest_step(coords[here]), part.unit))
+    names, sides, lengths = zip(*used, strict=True) if used else ((), (), ())
+    return Places(coords, of, names, sides, lengths)
+
+
+def maps_of(explanation: Explanation, places: Places) -> list[ValueMap]:
+    """Return one map per file of an explanation, given where its instances are."""
     unit = f"added value{f' to {explanation.output}' if explanation.output else ''}"
     unit += f" ({explanation.unit}s)" if explanation.unit else ""
-    rows = np.asarray(sets.index)
     maps = []
-    for part in parts:
-        here = np.flatnonzero((rows >= part.start) & (rows < part.stop))
-        if not len(here):
-            continue
-        coords = np.asarray(sets.coords[rows[here]], dtype=np.float64)
-        if not part.unit or not np.isfinite(coords).all():
-            raise InputError(f"{part.name} has no coordinates: a map needs `coords` in the file")
+    for f in np.unique(places.file):
+        here = np.flatnonzero(places.file == f)
+        name, side, length = places.names[f], places.sides[f], places.lengths[f]
         maps.append(
-            ValueMap(
-                Path(part.name).stem,
-                explanation.values[here],
-                coords,
-                part.side or smallest_step(coords),
-                part.unit,
-                unit,
-            )
+            ValueMap(name, explanation.values[here], places.coords[here], side, length, unit)
         )
     return maps
 

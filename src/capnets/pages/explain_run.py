@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from capnets.errors import InputError, unknown
 from capnets.estimators.documents import column_texts, opened
 from capnets.estimators.runs import load_estimator
-from capnets.explain import Explanation, ValueMap, explain, value_maps
+from capnets.explain import Explanation, ValueMap, explain
+from capnets.explain.maps import maps_of, places_of
 from capnets.explain.methods import METHODS
 from capnets.explain.render.instances import Features, Images, Instances, Texts, instances_of
 from capnets.ingest import FeatureFolder, Schema
 from capnets.ingest.columns import MOLECULES
+from capnets.ingest.set_data import Part
 from capnets.ingest.sources import open_source
 from capnets.learn.plan import Plan
 from capnets.learn.tasks import task_of
@@ -25,7 +29,15 @@ from capnets.tasks.files import Progress
 from capnets.tasks.functions import ClosedForms
 from capnets.tasks.sentiment import ReviewSets
 
-__all__ = ["choose_sets", "displayed", "explain_run", "map_run", "show_task"]
+__all__ = [
+    "choose_sets",
+    "displayed",
+    "explain_run",
+    "map_run",
+    "maps_of_tiles",
+    "show_task",
+    "tiles_of",
+]
 
 #: Mean length from which the texts of a column are shown as sentences rather than as names.
 SENTENCE_LENGTH = 20
@@ -33,7 +45,7 @@ SENTENCE_LENGTH = 20
 
 def explain_run(
     folder: str | Path,
-    file: str | Path | None = None,
+    file: str | Path | FeatureFolder | None = None,
     *,
     sets: str | None = None,
     method: str = "added",
@@ -50,7 +62,8 @@ def explain_run(
     folder
         The run.
     file
-        The sets, for a run on a file; a run on a task draws its own test sets.
+        The sets, for a run on a file or on a feature folder; a run on a task draws its own test
+        sets.
     sets
         The sets by name, or by number if they have no names, separated by commas. By default the
         first.
@@ -76,6 +89,12 @@ def explain_run(
             raise InputError("a task has one label and shows its own images or sentences")
         return _explain_task(run, task_of(run, progress=progress), sets, method, orders, seed)
     estimator = load_estimator(folder)
+    if isinstance(file, FeatureFolder):
+        if show is not None:
+            raise InputError("--show needs a file: features have no column with names")
+        return _explain_folder(
+            run, estimator, file, sets, method=method, orders=orders, seed=seed, output=output
+        )
     chosen = choose_sets(estimator.to_sets(str(file)), sets)
     found = estimator.explain(chosen, method=method, orders=orders, seed=seed, output=output)
     shown = displayed(chosen, str(file), show, estimator.schema_)
@@ -95,6 +114,33 @@ def _calibration(run: Run) -> str:
     low, high = (f"{t:.3g}" for t in (min(temperatures), max(temperatures)))
     divisor = low if low == high else f"{low} to {high}"
     return f". Calibrated on inner folds: logits are divided by {divisor}"
+
+
+def _explain_folder(
+    run: Run, estimator: Any, data: FeatureFolder, names: str | None, **asked: Any
+) -> Explanation:
+    """Explain some sets of a feature folder; their instances are tiles at their places."""
+    read = estimator.read(data)
+    chosen = choose_sets(read.sets, names)
+    found: Explanation = estimator.explain(chosen, **asked)
+    return replace(
+        found,
+        ids=_names(chosen, names),
+        instances=tiles_of(chosen, read.parts),
+        source=f"{run.config.model.title}, {Path(str(data)).name}{_calibration(run)}",
+    )
+
+
+def tiles_of(sets: Sets, parts: Sequence[Part]) -> Features:
+    """Return the instances of a feature folder by number and place in their file."""
+    rows = np.asarray(sets.index)
+    starts = np.array([part.start for part in parts])
+    first = starts[np.searchsorted(starts, rows, "right") - 1]
+    names = tuple(f"tile {row}" for row in rows - first)
+    if sets.coords is None:
+        return Features(np.zeros((len(rows), 0)), (), names)
+    places = places_of(sets, parts)
+    return Features(places.coords, ("x", "y"), names, places=places)
 
 
 def map_run(
@@ -117,12 +163,16 @@ def map_run(
     sets, orders, seed, output
         As in `explain_run`.
     """
-    estimator = load_estimator(folder)
-    read = estimator.read(data)
-    chosen = choose_sets(read.sets, sets)
-    found = estimator.explain(chosen, orders=orders, seed=seed, output=output)
-    found = replace(found, source=f"{Run(folder).config.model.title}, {data}")
-    return found, value_maps(found, chosen, read.parts)
+    found = explain_run(folder, data, sets=sets, orders=orders, seed=seed, output=output)
+    return found, maps_of_tiles(found)
+
+
+def maps_of_tiles(found: Explanation) -> list[ValueMap]:
+    """Return a map of every file that `explain_run` explained."""
+    assert isinstance(found.instances, Features)
+    if found.instances.places is None:
+        raise InputError("these sets have no coordinates: a map needs files with `coords`")
+    return maps_of(found, found.instances.places)
 
 
 def choose_sets(sets: Sets, names: str | None) -> Sets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from capnets.explain.explanation import Explanation
 from capnets.sets import Array, Sets
 from capnets.sets.precision import HALF
 
-__all__ = ["Features", "Images", "Instances", "Texts", "checked", "instances_of"]
+__all__ = ["Features", "Images", "Instances", "Places", "Texts", "checked", "instances_of"]
 
 #: Largest number of features, over all instances, that an explanation copies.
 MOST_NUMBERS = 2**24
@@ -52,8 +52,7 @@ class Images:
     def uri(self, i: int) -> str:
         """Return image i as a data URI, so that a page needs no other file."""
         bright = np.clip(self.pixels[i] / self.white, 0, 1)
-        picture = png((255 * bright).round().astype(np.uint8))
-        return "data:image/png;base64," + base64.b64encode(picture).decode()
+        return png_uri((255 * bright).round().astype(np.uint8))
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,35 @@ class Texts:
 
 
 @dataclass(frozen=True, eq=False)
+class Places:
+    """Where instances are: tiles of one or several files.
+
+    Parameters
+    ----------
+    coords
+        Upper left corners of the tiles: instances x 2.
+    file
+        The file of each instance, as an index of the three tuples.
+    names
+        Name of each file.
+    sides
+        Side of the tiles of each file.
+    lengths
+        Unit of coordinates and side of each file: `px` of the full image, or `um`.
+    """
+
+    coords: Array
+    file: Array
+    names: tuple[str, ...]
+    sides: tuple[float, ...]
+    lengths: tuple[str, ...]
+
+    def take(self, rows: Array) -> Places:
+        """Return the places of some of the instances."""
+        return replace(self, coords=self.coords[rows], file=self.file[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class Features:
     """Instances that are rows of a table.
 
@@ -88,19 +116,23 @@ class Features:
         A name for each instance; None for its number.
     drawings
         A picture of each set, as data URI; None for none.
+    places
+        Where each instance is; pages draw a map of the values.
     """
 
     table: Array
     columns: tuple[str, ...]
     names: tuple[str, ...] | None = None
     drawings: tuple[str | None, ...] | None = None
+    places: Places | None = None
 
     def __len__(self) -> int:
         return len(self.table)
 
     def take(self, rows: Array) -> Features:
         """Return some of the instances."""
-        return Features(self.table[rows], self.columns, _taken(self.names, rows))
+        places = None if self.places is None else self.places.take(rows)
+        return Features(self.table[rows], self.columns, _taken(self.names, rows), places=places)
 
     def label(self, i: int) -> str:
         """Return the name of instance i."""
@@ -114,7 +146,7 @@ class Features:
         name, value = self.columns[column], self.table[i, column]
         if "=" in name and value in (0, 1):
             return name if value else ""
-        return f"{name} {value:.4g}"
+        return f"{name} {value:.0f}" if float(value).is_integer() else f"{name} {value:.4g}"
 
     def most_correlated(self, values: Array, most: int) -> list[int]:
         """Return the columns with the largest absolute correlation with the values."""
@@ -172,8 +204,13 @@ def _taken(names: tuple[str, ...] | None, rows: Array) -> Any:
     return None if names is None else tuple(names[int(i)] for i in rows)
 
 
+def png_uri(pixels: Array) -> str:
+    """Return an image as a PNG file in a data URI."""
+    return "data:image/png;base64," + base64.b64encode(png(pixels)).decode()
+
+
 def png(pixels: Array) -> bytes:
-    """Return an image (bytes; height x width, or height x width x 3) as a PNG file.
+    """Return an image (bytes; height x width, or height x width x 3 or 4) as a PNG file.
 
     The demonstration shows images, so this needs no drawing library.
     """
@@ -183,8 +220,8 @@ def png(pixels: Array) -> bytes:
         check = zlib.crc32(name + content).to_bytes(4, "big")
         return len(content).to_bytes(4, "big") + name + content + check
 
-    # Eight bits, grey or colours; every line begins with its filter, none.
-    kind = 0 if pixels.ndim == 2 else 2
+    # Eight bits, grey, colours, or colours and opacity; every line begins with its filter, none.
+    kind = 0 if pixels.ndim == 2 else {3: 2, 4: 6}[pixels.shape[2]]
     header = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, kind, 0, 0, 0])
     rows = pixels.reshape(height, -1)
     lines = np.concatenate([np.zeros((height, 1), np.uint8), rows], axis=1).tobytes()

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_map"]
 
-#: Share of the tiles whose values the colours cover; single extremes would make the rest white.
-COVERED = 0.99
-
 
 def plot_map(found: ValueMap, *, regions: int, ax: Axes | None = None) -> Figure:
     """Draw the tiles of a map, and the sums of regions x regions rectangles."""
@@ -30,12 +27,11 @@ def plot_map(found: ValueMap, *, regions: int, ax: Axes | None = None) -> Figure
     tall = 1.2 + 5.6 * min(2.0, height / width)
     figure, axes = new_figure(7.0, tall, layout="compressed", ax=ax)
     corners = found.side * np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
-    largest = float(np.quantile(np.abs(found.values), COVERED)) or 1.0
     tiles = PolyCollection(
         list(found.coords[:, None] + corners),
         array=found.values,
         cmap=LinearSegmentedColormap.from_list("values", [LOWERS, "#FFFFFF", RAISES]),
-        clim=(-largest, largest),
+        clim=(-found.largest, found.largest),
         edgecolors="none",
         rasterized=True,
     )

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from capnets.explain.explanation import Explanation
+from capnets.explain.maps import maps_of
 from capnets.explain.render import template
 from capnets.explain.render.instances import Features, Images, Instances, Texts, checked
+from capnets.explain.render.map_image import MapImage, map_image
 from capnets.explain.render.rows import Row, SetRows, number, rows_of
 
 __all__ = ["fragment", "page"]
@@ -20,6 +22,8 @@ MOST_COLUMNS = 6
 TITLE = "What each instance adds"
 #: Number of sets that a notebook shows.
 NOTEBOOK_SETS = 5
+#: Number of rows shown of a large set.
+FEW = 60
 
 
 def page(
@@ -103,7 +107,9 @@ class Drawn:
     zero: float
     from_: float
     to: float
+    every: int
     drawing: str | None = None
+    maps: tuple[MapImage, ...] = ()
 
 
 def _drawn(explanation: Explanation, k: int, looks: Instances) -> Drawn:
@@ -113,6 +119,9 @@ def _drawn(explanation: Explanation, k: int, looks: Instances) -> Drawn:
     bottom, top = _widened(*shown.heights)
     longest = max((abs(row.value) for row in shown.rows), default=0.0) or 1.0
     table, columns = _table(explanation, looks)
+    every = len(shown.rows)
+    if isinstance(looks, Features):
+        shown = shown.extremes(FEW)
     places = np.array([start + row.position for row in shown.rows], dtype=np.int64)
     ranks = _ranks(shown, table[places])
     instances = []
@@ -136,8 +145,19 @@ def _drawn(explanation: Explanation, k: int, looks: Instances) -> Drawn:
         zero=_share(0.0, bottom, top),
         from_=_share(shown.baseline, low, high),
         to=_share(shown.prediction, low, high),
+        every=every,
         drawing=looks.drawings[k] if isinstance(looks, Features) and looks.drawings else None,
+        maps=_maps(explanation, k, looks),
     )
+
+
+def _maps(explanation: Explanation, k: int, looks: Instances) -> tuple[MapImage, ...]:
+    """Return a map of every file of set k, if the places of its instances are known."""
+    if not isinstance(looks, Features) or looks.places is None:
+        return ()
+    own = explanation.span(k)
+    places = looks.places.take(np.arange(own.start, own.stop))
+    return tuple(map_image(one) for one in maps_of(explanation.subset([k]), places))
 
 
 def _table(explanation: Explanation, looks: Instances) -> tuple[Any, tuple[str, ...]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from capnets.explain.explanation import Explanation
 from capnets.sets import Array
 
-__all__ = ["Row", "SetRows", "digits", "number", "rows_of"]
+__all__ = ["LARGE", "Row", "SetRows", "digits", "number", "rows_of"]
+
+#: Of sets with more instances only those with the highest and the lowest values are shown.
+LARGE = 200
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,14 @@ class SetRows:
             points += [row.value + s * (row.whisker or 0.0) for s in (-1, 0, 1)]
             points += [] if row.expected is None else [row.expected]
         return min(points), max(points)
+
+    def extremes(self, most: int) -> SetRows:
+        """Return a large set with so many rows, those of its highest and lowest values."""
+        if len(self.rows) <= LARGE:
+            return self
+        order = np.argsort([row.value for row in self.rows], kind="stable")
+        kept = np.sort(np.concatenate([order[: most // 2], order[len(order) - most // 2 :]]))
+        return replace(self, rows=tuple(self.rows[i] for i in kept))
 
 
 def rows_of(explanation: Explanation, k: int) -> SetRows:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capnets.explain.explanation import Explanation
 from capnets.explain.render.instances import Features, Instances, Texts, checked
-from capnets.explain.render.rows import Row, SetRows, number, rows_of
+from capnets.explain.render.rows import LARGE, Row, SetRows, number, rows_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,6 +17,8 @@ __all__ = ["terminal_table"]
 WIDTH = 14
 #: Number of table columns shown per instance: those most correlated with the values.
 MOST = 3
+#: Number of rows shown of a large set.
+FEW = 20
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -33,9 +36,15 @@ def terminal_table(
     shown = rows_of(explanation, k)
     shown_instances = checked(instances, explanation)
     start = explanation.span(k).start
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, title=escape(_title(shown)), title_justify="left"
-    )
+    every = len(shown.rows)
+    whole = every <= LARGE
+    title = escape(_title(shown))
+    if not whole:
+        rows = shown.extremes(FEW).rows
+        shown = replace(shown, rows=tuple(sorted(rows, key=lambda row: -row.value)))
+        title += f". The {FEW} of {every:,} instances with the highest and the lowest values"
+    placed = isinstance(shown_instances, Features) and shown_instances.places is not None
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     columns = (
         shown_instances.most_related(explanation.values, MOST)
         if isinstance(shown_instances, Features)
@@ -47,31 +56,37 @@ def terminal_table(
         "over orders": explanation.spreads is not None,
         "expected": explanation.expected is not None,
     }
-    table.add_column("", justify="right")
+    if not placed:
+        table.add_column("", justify="right", no_wrap=True)
     if named:
         table.add_column("instance", max_width=48)
     table.add_column("value", justify="right", no_wrap=True)
     for name in [name for name, there in known.items() if there]:
         table.add_column(name, justify="right", style="dim")
-    table.add_column("sum", justify="right", no_wrap=True)
+    if whole:
+        table.add_column("sum", justify="right", no_wrap=True)
     table.add_column("", min_width=WIDTH, no_wrap=True)
     places = shown.decimals
     longest = max((abs(row.value) for row in shown.rows), default=0.0)
     for row in shown.rows:
-        cells = [str(row.position + 1)]
+        cells = [] if placed else [str(row.position + 1)]
         cells += [escape(_words(shown_instances, start + row.position, columns))] if named else []
         cells.append(number(row.value, places))
-        cells += [f"±{number(row.error, min(places + 1, 3))}"] if row.error is not None else []
+        cells += [f"±{number(row.error, places + (places < 3))}"] if row.error is not None else []
         cells += [f"±{number(row.spread, places)}"] if row.spread is not None else []
         cells += [number(row.expected, places)] if row.expected is not None else []
-        table.add_row(*cells, number(row.end, places), _bar(row, longest))
+        cells += [number(row.end, places)] if whole else []
+        table.add_row(*cells, _bar(row, longest))
     return table
 
 
 def _words(instances: Instances, i: int, columns: list[int]) -> str:
-    """Return the name of instance i and some of its features."""
+    """Return the name of instance i and some of its features, or its place."""
     if not isinstance(instances, Features) or not columns:
         return instances.label(i)
+    if instances.places is not None:
+        x, y = instances.places.coords[i]
+        return f"{instances.label(i)} at {x:.0f}, {y:.0f}"
     features = ", ".join(filter(None, (instances.feature(i, column) for column in columns)))
     return f"{instances.label(i)}: {features}"
 
