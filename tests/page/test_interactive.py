@@ -328,7 +328,7 @@ def test_command_says_what_is_missing(digits, tmp_path, monkeypatch):
     assert isinstance(done.exception, InputError)
     assert "npm pack onnxruntime-web" in str(done.exception)
     done = CliRunner().invoke(app, ["page", str(tmp_path / "none")])
-    assert "at least one run folder" in str(done.exception)
+    assert "none does not exist" in str(done.exception)
 
 
 @pytest.mark.browser

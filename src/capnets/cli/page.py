@@ -7,16 +7,23 @@ from typing import Annotated
 
 import typer
 
+from capnets.cli.columns import FolderOptions
+from capnets.cli.options import FeatureFiles, grouped
 from capnets.cli.printing import console, epochs, loading
 
 __all__ = ["page", "play"]
 
 
+@grouped
 def page(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="Run folders to show side by side, and the file with the sets."),
+        typer.Argument(
+            help="Run folders to show side by side, and the file or folder of features with the "
+            "sets."
+        ),
     ],
+    folders: FolderOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
         "page.html"
     ),
@@ -27,6 +34,7 @@ def page(
     show: Annotated[
         str | None, typer.Option(help="Column with the name or text of an instance.")
     ] = None,
+    features: FeatureFiles = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "",
     runtime: Annotated[
         Path | None, typer.Option(help="Install the browser runtime from this npm package (.tgz).")
@@ -44,14 +52,19 @@ def page(
 
     if runtime is not None:
         install_runtime(runtime)
-    runs = [Run(path) for path in paths if path.is_dir()]
-    files = [path for path in paths if not path.is_dir()]
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path} does not exist")
+    runs = [Run(path) for path in paths if (path / "config.json").is_file()]
+    files = [path for path in paths if not (path / "config.json").is_file()]
     if not runs or len(files) > 1:
-        raise InputError("give at least one run folder, and at most one file with sets")
-    with loading() as progress:
-        text = interactive_page(
-            runs, files[0] if files else None, sets=sets, show=show, title=title, progress=progress
+        raise InputError(
+            "give at least one run folder, and at most one file or folder with sets; no run: "
+            + ", ".join(map(str, files))
         )
+    data = folders.of(str(files[0]), features) if files else None
+    with loading() as progress:
+        text = interactive_page(runs, data, sets=sets, show=show, title=title, progress=progress)
     write_text(out, text)
     console().print(f"The page: {out.resolve()}")
 

@@ -12,10 +12,10 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.estimators.runs import load_estimator
 from capnets.explain import explain
-from capnets.explain.render.instances import Features, Images, Instances
-from capnets.ingest import Schema
+from capnets.explain.render.instances import MOST_NUMBERS, Features, Images, Instances
+from capnets.ingest import FeatureFolder, Schema
 from capnets.learn.tasks import task_of
-from capnets.pages.explain_run import choose_sets, displayed, show_task
+from capnets.pages.explain_run import choose_sets, displayed, show_task, tiles_of
 from capnets.runs import Run
 from capnets.sets import Array, Sets
 from capnets.tasks import TaskSets
@@ -29,6 +29,8 @@ SETS = 12
 READABLE = (3, 12)
 #: Number of instances in the tray of a page.
 TRAY = 30
+#: Numbers on a page of a feature folder unless sets are named: 4 bytes each.
+FEW_NUMBERS = 2**22
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Examples:
 
 def examples_of(
     run: Run,
-    file: str | Path | None = None,
+    file: str | Path | FeatureFolder | None = None,
     *,
     sets: str | None = None,
     show: str | None = None,
@@ -104,7 +106,7 @@ def examples_of(
     run
         The run.
     file
-        The sets, for a run on a file.
+        The sets, for a run on a file or on a feature folder.
     sets
         The sets by name or number, separated by commas; by default the first dozen.
     show
@@ -118,13 +120,23 @@ def examples_of(
     if file is None:
         return _of_task(run, sets, protocol, progress)
     estimator = load_estimator(run.folder)
-    every = estimator.to_sets(str(file))
-    chosen = every.subset(_readable(every)) if sets is None else choose_sets(every, sets)
-    shown = displayed(chosen, str(file), show, estimator.schema_)
-    if shown is None:
-        raise InputError("these sets are too large for a page; name a few with --sets")
-    if show is None and isinstance(shown, Features) and shown.names is not None:
-        shown = replace(shown, names=tuple(f"row {name}" for name in shown.names))
+    shown: Instances | None
+    if isinstance(file, FeatureFolder):
+        if show is not None:
+            raise InputError("--show needs a file: features have no column with names")
+        read = estimator.read(file)
+        every = read.sets
+        chosen = every.subset(_small(every)) if sets is None else choose_sets(every, sets)
+        _check_numbers(chosen)
+        shown = tiles_of(chosen, read.parts)
+    else:
+        every = estimator.to_sets(str(file))
+        chosen = every.subset(_readable(every)) if sets is None else choose_sets(every, sets)
+        _check_numbers(chosen)
+        shown = displayed(chosen, str(file), show, estimator.schema_)
+        if show is None and isinstance(shown, Features) and shown.names is not None:
+            shown = replace(shown, names=tuple(f"row {name}" for name in shown.names))
+    assert shown is not None
     labels = None
     if chosen.y is not None:
         labels = tuple(_label(estimator, np.atleast_1d(y)) for y in chosen.y)
@@ -134,10 +146,10 @@ def examples_of(
     return Examples(
         sets=compact,
         instances=shown,
-        tray=_tray(compact),
+        tray=() if isinstance(file, FeatureFolder) else _tray(compact),
         names=tuple(str(name) for name in names),
         labels=labels,
-        source=Path(file).name,
+        source=Path(str(file)).name,
         schema=schema if schema is not None and schema.columns.text is None else None,
         unit="" if schema is None or estimator.classifies else " and ".join(schema.columns.target),
     )
@@ -206,7 +218,7 @@ def _source(task: Any, protocol: str | None) -> str:
 def _compact(sets: Sets) -> Sets:
     """Return the sets with one table row per use of an instance, and nothing else."""
     rows = np.asarray(sets.instances[sets.index], dtype=np.float32)
-    return replace(sets, instances=rows, index=np.arange(len(rows)), classes=None)
+    return replace(sets, instances=rows, index=np.arange(len(rows)), classes=None, coords=None)
 
 
 def _tray(sets: Sets) -> tuple[int, ...]:
@@ -233,6 +245,22 @@ def _readable(sets: Sets) -> Sequence[int]:
     low, high = READABLE
     found = np.flatnonzero((sets.sizes >= low) & (sets.sizes <= high))[:SETS]
     return [int(k) for k in found] or range(min(SETS, len(sets)))
+
+
+def _small(sets: Sets) -> Sequence[int]:
+    """Return the first sets that together have few numbers, at least one."""
+    numbers = np.cumsum(sets.sizes[:SETS]) * int(np.prod(sets.feature_shape))
+    return range(max(1, int((numbers <= FEW_NUMBERS).sum())))
+
+
+def _check_numbers(sets: Sets) -> None:
+    """Refuse sets that would make a page too large for a browser."""
+    numbers = len(sets.index) * int(np.prod(sets.feature_shape))
+    if numbers > MOST_NUMBERS:
+        raise InputError(
+            f"these {len(sets)} sets hold {numbers:,} numbers, too many for a page (the limit is "
+            f"{MOST_NUMBERS:,}); name fewer or smaller ones with --sets"
+        )
 
 
 def _repeats(classes: Array) -> bool:

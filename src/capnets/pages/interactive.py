@@ -18,7 +18,7 @@ from capnets.errors import InputError
 from capnets.explain.added import caution, common_sizes
 from capnets.explain.render.instances import Features, Images, Texts
 from capnets.explain.subject import target_of
-from capnets.ingest import Schema
+from capnets.ingest import FeatureFolder, Schema
 from capnets.pages.examples import Examples, examples_of
 from capnets.pages.runtime import NAME, Runtime, find_runtime
 from capnets.runs import Run
@@ -30,7 +30,7 @@ __all__ = ["interactive_page", "page_data", "script"]
 #: The modules of the page, each before those that import it.
 MODULES = (
     "orders.js", "csv.js", "schema.js", "backend.js", "session.js", "format.js", "drag.js",
-    "drawing.js",
+    "drawing.js", "map.js",
     "view.js", "main.js",
 )  # fmt: skip
 #: Nouns for instances in the heading.
@@ -41,7 +41,7 @@ COLUMNS = 4
 
 def interactive_page(
     runs: Sequence[Run],
-    file: str | Path | None = None,
+    file: str | Path | FeatureFolder | None = None,
     *,
     sets: str | None = None,
     show: str | None = None,
@@ -60,7 +60,7 @@ def interactive_page(
     runs
         Networks to show side by side; all must read the same features.
     file
-        The sets, for runs on a file; runs on a task draw their own.
+        The sets, for runs on a file or on a feature folder; runs on a task draw their own.
     sets, show, protocol
         As in `examples_of`.
     title
@@ -106,9 +106,10 @@ def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> di
         raise InputError(f"the runs read different features: {shown}; make one page per run")
     for network, count in zip(networks, _counts(networks), strict=True):
         network["name"] += count
-    sets = examples.sets
+    sets, places = examples.sets, _places(examples)
+    noun = NOUNS[type(examples.instances).__name__] if places is None else "tile"
     return {
-        "title": title or f"What each {NOUNS[type(examples.instances).__name__]} adds",
+        "title": title or f"What each {noun} adds",
         "source": examples.source,
         "unit": examples.unit,
         "kind": type(examples.instances).__name__.lower(),
@@ -124,6 +125,7 @@ def page_data(runs: Sequence[Run], examples: Examples, *, title: str = "") -> di
             for k in range(len(sets))
         ],
         "tray": list(examples.tray),
+        "places": places,
         "networks": networks,
         "pixels": None if examples.pixels is None else asdict(examples.pixels),
         "sentences": False,  # only a service can embed new ones
@@ -183,6 +185,29 @@ def _display(examples: Examples) -> list[dict[str, Any]]:
         return [{"label": shown.label(i)} for i in range(count)]
     assert isinstance(shown, Features)
     return [{"label": shown.label(i), "features": _described(shown, i)} for i in range(count)]
+
+
+def _places(examples: Examples) -> list[list[float]] | None:
+    """Return x, y and side of every tile; None if there is no map.
+
+    The files of a set stand side by side.
+    """
+    shown = examples.instances
+    if not isinstance(shown, Features) or shown.places is None:
+        return None
+    places, sets = shown.places, examples.sets
+    found = np.empty((len(places.coords), 3))
+    for k in range(len(sets)):
+        rows, left = sets.rows(k), 0.0
+        for f in np.unique(places.file[rows]):
+            own = rows[places.file[rows] == f]
+            side = places.sides[f]
+            corners = places.coords[own] - places.coords[own].min(0)
+            found[own] = np.column_stack(
+                [corners[:, 0] + left, corners[:, 1], np.full(len(own), side)]
+            )
+            left += float(corners[:, 0].max()) + 3 * side
+    return [[float(v) for v in place] for place in found]
 
 
 def _described(shown: Features, i: int) -> list[str]:

@@ -5,9 +5,15 @@ import { parseCsv, toCsv } from "./csv.js";
 import { makeSortable } from "./drag.js";
 import { featuresOf, makeDrawable, pictureOf } from "./drawing.js";
 import { number } from "./format.js";
+import { TileMap, tilesOf } from "./map.js";
 import { encode } from "./schema.js";
 import { Session } from "./session.js";
-import { drawItems, drawNetworks, drawTray, element } from "./view.js";
+import { FEW, LARGE, drawItems, drawNetworks, drawTray, element } from "./view.js";
+
+/** Most numbers that the networks read at once: orders x instances x features. */
+const BUDGET = 2 ** 24;
+/** Most instances in the tray. */
+const TRAY = 60;
 
 const by = (id) => document.getElementById(id);
 
@@ -41,6 +47,9 @@ class Page {
     by("draw").hidden = data.pixels === null;
     by("text").hidden = !data.sentences;
     this.canvas = makeDrawable(by("canvas"));
+    by("map").hidden = data.places === null;
+    this.map = data.places && new TileMap(by("map"));
+    this.fit();
     by("k").value = Math.min(3, session.items.length);
     document.documentElement.style.setProperty("--networks", data.networks.length);
     document.body.classList.add(data.kind, data.networks.length > 1 ? "several" : "single");
@@ -50,14 +59,28 @@ class Page {
     return this.refresh();
   }
 
+  /** Fit the tools and the map to the example set. */
+  fit() {
+    const { session } = this;
+    const numbers = session.items.length * session.features;
+    const orders = Math.max(1, Math.min(32, Math.floor(BUDGET / numbers)));
+    by("lens").max = orders;
+    by("lens-tool").hidden = orders < 2;
+    by("best-tool").hidden = session.items.length > LARGE;
+    session.orders = Math.min(session.orders, orders);
+    this.map?.open(session.data.sets[session.number].rows.map((row) => session.data.places[row]));
+  }
+
   listen() {
     const { session } = this;
     const change = (id, event, action) => by(id).addEventListener(event, action);
-    change("set", "change", (e) => this.do(() => session.open(Number(e.target.value))));
+    change("set", "change", (e) => this.do(() => this.open(Number(e.target.value))));
     change("output", "change", (e) => this.do(() => (session.output = Number(e.target.value))));
     change("lens", "input", (e) => this.do(() => (session.orders = Number(e.target.value))));
     change("shuffle", "click", () => this.do(() => session.shuffle(), "Shuffled."));
-    change("reset", "click", () => this.do(() => session.open(session.number), "Reset."));
+    change("reset", "click", () => this.do(() => this.open(session.number), "Reset."));
+    change("remove-region", "click", () => this.cut(true, "Removed."));
+    change("keep-region", "click", () => this.cut(false, "Removed all others."));
     change("best", "click", () => this.best());
     change("keep", "click", () => this.do(() => session.keep(this.picked)));
     change("download", "click", () => this.download());
@@ -88,6 +111,7 @@ class Page {
     });
     makeSortable(by("items"), {
       move: (key, place) => {
+        if (session.items.length > LARGE) return; // only some are shown
         if (session.move(key, place)) this.do(() => {}, "", true);
       },
       done: () => this.announce("Moved."),
@@ -107,6 +131,18 @@ class Page {
       if (file) this.read(file);
       else by("rows").value = event.dataTransfer.getData("text/plain");
     });
+  }
+
+  open(k) {
+    this.session.open(k);
+    this.fit();
+  }
+
+  /** Remove the selected region of the map, or all but this region. */
+  cut(drop, news) {
+    const keys = this.map.selected.map(({ key }) => key);
+    this.map.select(null);
+    return this.do(() => this.session.keep(keys, drop), news);
   }
 
   /** Change the session, then draw it. */
@@ -139,6 +175,12 @@ class Page {
     const { session } = this;
     drawItems(by("items"), session, found, this.picked);
     drawTray(by("tray"), session.data, this.trayRows());
+    if (found) this.map?.show(tilesOf(session, found[0].values));
+    const part = session.items.length > LARGE;
+    document.body.classList.toggle("partial", part);
+    by("hint").hidden = part;
+    by("part").hidden = !part;
+    by("part").textContent = `The ${FEW} of ${session.items.length} instances with the highest and the lowest values.`;
     by("keep").hidden = !this.picked.length;
     by("empty").hidden = session.items.length > 0;
     if (!this.picked.length) by("best-text").textContent = "";
@@ -149,7 +191,7 @@ class Page {
     const { data, items, number: k } = this.session;
     const present = new Set(items.map((item) => item.row));
     const removed = data.sets[k].rows.filter((row) => !present.has(row));
-    return [...new Set([...removed, ...data.tray])];
+    return [...new Set([...removed, ...data.tray])].slice(0, TRAY);
   }
 
   async best() {

@@ -65,8 +65,10 @@ export class Session {
     this.items = this.items.filter((item) => item.key !== key);
   }
 
-  keep(keys) {
-    this.items = this.items.filter((item) => keys.includes(item.key));
+  /** Keep these instances; with `drop`, all others. */
+  keep(keys, drop = false) {
+    const chosen = new Set(keys);
+    this.items = this.items.filter((item) => chosen.has(item.key) !== drop);
   }
 
   add(row) {

@@ -1,5 +1,9 @@
 // Draw the state of a session; every function reads state and changes elements only.
 
+/** Sets of more instances show the FEW with the highest and the lowest values only. */
+export const LARGE = 200;
+export const FEW = 20;
+
 import { aligned, number } from "./format.js";
 
 /** Return a new element with attributes, text and children. */
@@ -31,17 +35,38 @@ export function face(display) {
 /** Return the range that all bars of all networks fit into. */
 export function scale(found) {
   const points = found.flatMap((network) => {
-    const sums = running(network);
-    const ends = sums.map((sum, i) => [sum.end - network.spreads[i], sum.end + network.spreads[i]]);
-    return [network.baseline, network.prediction, ...sums.map((sum) => sum.start), ...ends.flat()];
+    const ends = bars(network).flatMap(({ start, end }, i) => {
+      return [start, end - network.spreads[i], end + network.spreads[i]];
+    });
+    return isLarge(network) ? ends : [network.baseline, network.prediction, ...ends];
   });
-  const low = Math.min(...points);
-  const high = Math.max(...points);
+  const low = points.reduce((a, b) => Math.min(a, b), Infinity);
+  const high = points.reduce((a, b) => Math.max(a, b), -Infinity);
   const room = (high - low) * 0.02 || 0.5;
   return { low: low - room, high: high + room };
 }
 
-/** Return where each bar starts and ends, from the baseline to the prediction. */
+function isLarge({ values }) {
+  return values.length > LARGE;
+}
+
+/** Return where each bar starts and ends: a running sum, or from 0 if not all are shown. */
+export function bars(network) {
+  if (isLarge(network)) return network.values.map((value) => ({ start: 0, end: value }));
+  return running(network);
+}
+
+/** Return the places of the instances to show; before there are values, all that may stay. */
+export function shownPlaces(found, many) {
+  const every = [...Array(many).keys()];
+  if (many <= LARGE) return every;
+  if (!found) return null;
+  const { values } = found[0];
+  const falling = every.sort((a, b) => values[b] - values[a]);
+  return [...falling.slice(0, FEW / 2), ...falling.slice(-FEW / 2)];
+}
+
+/** Return where each instance moves the prediction, from the baseline on. */
 export function running(network) {
   let sum = network.baseline;
   return network.values.map((value) => {
@@ -118,14 +143,21 @@ function dots(network, low, high) {
 
 /** Bring the rows of the list up to date without making them anew. */
 export function drawItems(list, session, found, picked) {
+  const places = shownPlaces(found, session.items.length);
+  if (!places) return; // the rows stay until there are values
   const rows = new Map([...list.children].map((row) => [Number(row.dataset.key), row]));
-  const range = found ? scale(found) : null;
-  const largest = found ? Math.max(1e-12, ...found.flatMap((n) => n.values.map(Math.abs))) : 0;
-  session.items.forEach((item, place) => {
+  const drawing = found && {
+    found,
+    range: scale(found),
+    bars: found.map(bars),
+    largest: found.flatMap((n) => n.values.map(Math.abs)).reduce((a, b) => Math.max(a, b), 1e-12),
+  };
+  places.forEach((place, line) => {
+    const item = session.items[place];
     const row = rows.get(item.key) ?? newRow(session, item);
     rows.delete(item.key);
-    if (list.children[place] !== row) list.insertBefore(row, list.children[place] ?? null);
-    updateRow(row, session, item, place, found, range, largest, picked);
+    if (list.children[line] !== row) list.insertBefore(row, list.children[line] ?? null);
+    updateRow(row, session, item, place, drawing, picked);
   });
   for (const row of rows.values()) row.remove();
 }
@@ -173,7 +205,7 @@ function editButton({ label }) {
   return button;
 }
 
-function updateRow(row, session, item, place, found, range, largest, picked) {
+function updateRow(row, session, item, place, drawing, picked) {
   const { label } = session.data.display[item.row];
   const many = session.items.length;
   const handle = row.querySelector("[data-handle]");
@@ -185,23 +217,24 @@ function updateRow(row, session, item, place, found, range, largest, picked) {
   pin.textContent = item.pinned ? "●" : "○";
   pin.setAttribute("aria-pressed", item.pinned);
   pin.setAttribute("aria-label", `Pin ${label}`);
-  if (!found || found.some((network) => network.values.length !== many)) return;
+  if (!drawing || drawing.found.some((network) => network.values.length !== many)) return;
+  const { found, range, largest } = drawing;
   row.dataset.values = JSON.stringify(found.map((network) => network.values[place]));
   const spoken = found.map((network) => aligned(network.values[place], largest)).join(", ");
   handle.setAttribute(
     "aria-label",
-    `${label}, position ${place + 1} of ${many}, adds ${spoken}; arrow keys move it`,
+    `${label}, position ${place + 1} of ${many}, adds ${spoken}${many > LARGE ? "" : "; arrow keys move it"}`,
   );
   const share = (value) => (100 * (value - range.low)) / (range.high - range.low);
   row.querySelectorAll(".track").forEach((track, n) => {
     const network = found[n];
-    const { start, end } = running(network)[place];
+    const { start, end } = drawing.bars[n][place];
     const bar = track.querySelector(".bar");
     bar.classList.toggle("lowers", end < start);
     bar.style.left = `${share(Math.min(start, end))}%`;
     bar.style.width = `${share(Math.max(start, end)) - share(Math.min(start, end))}%`;
-    track.querySelector(".from").style.left = `${share(network.baseline)}%`;
-    track.querySelector(".to").style.left = `${share(network.prediction)}%`;
+    track.querySelector(".from").style.left = `${share(many > LARGE ? 0 : network.baseline)}%`;
+    track.querySelector(".to").style.left = `${share(many > LARGE ? 0 : network.prediction)}%`;
     const whisker = track.querySelector(".whisker");
     const spread = network.spreads[place];
     whisker.hidden = !(spread > 0);
