@@ -67,6 +67,24 @@ def test_interactions_between_categories_find_the_pairs(capacity, random_sets):
     assert names == [str(c) for c in range(10)]
     upper = sorted((matrix[a, b], (a, b)) for a in range(10) for b in range(a + 1, 10))
     assert {pair for _, pair in upper[-5:]} == set(PAIRS)
+    found = explain_global(
+        capacity("unique-sum-synergy"), sets, categories=sets.index, interactions=True
+    )
+    np.testing.assert_array_equal(found.interactions.to_numpy(), matrix)
+    assert list(found.interactions.columns) == names
+    assert "Interactions between categories" in found.to_html()
+    with pytest.raises(InputError, match="interactions need categories"):
+        explain_global(Priced(), Sets.from_arrays([np.ones((3, 3))]), interactions=True)
+
+
+def test_interactions_leave_out_large_sets(capacity, random_sets):
+    sizes = [40, *[6] * 20]
+    sets = random_sets("unique-sum-synergy", sizes)
+    model = capacity("unique-sum-synergy")
+    matrix, _ = category_interactions(model, sets, sets.index)
+    small = sets.subset(range(1, len(sets)))
+    expected, _ = category_interactions(model, small, small.index)
+    np.testing.assert_array_equal(matrix, expected)
 
 
 def test_features_and_dependence(priced):

@@ -1,6 +1,7 @@
 """Networks, runs and estimators give the same explanations; results display themselves."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,14 @@ from matplotlib.figure import Figure
 
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier, SetRegressor
-from capnets.explain import Explanation, explain, interactions, select, shapley_values
+from capnets.explain import (
+    Explanation,
+    GlobalExplanation,
+    explain,
+    interactions,
+    select,
+    shapley_values,
+)
 from capnets.ingest import Columns
 from capnets.models import build
 from capnets.models.base import SingleModel
@@ -211,6 +219,22 @@ def test_plot_draws_into_given_axes(baskets):
     assert found.plot(1, ax=axes[1]) is figure
     assert len(axes[1].patches) == len(X[1])
     assert not axes[0].patches
+
+
+def test_instances_of_tables_are_described_by_their_features():
+    """Not by a number that runs over all sets."""
+    columns = {"feature_names": ("price", "kind=cup")}
+    sets = Sets.from_arrays([[[1.0, 0.0]], [[2.0, 1.0], [4.5, 0.0]]], **columns)
+    found = explain(build("c-deepset", in_features=2, seed=0), sets)
+    words = ["price 2, kind=cup", "price 4.5"]
+    labels = found.plot(1).axes[0].get_yticklabels()
+    assert [label.get_text() for label in labels] == words
+    everything = GlobalExplanation(found, sets.instances, sets.feature_names)
+    assert set(words) < set(everything.extremes()["name"])
+    plain = replace(found, instances=None).plot(1).axes[0].get_yticklabels()
+    assert [label.get_text() for label in plain] == ["instance 1", "instance 2"]
+    pytest.importorskip("shap")
+    assert found.subset([1]).to_shap().feature_names == words
 
 
 def test_shap_draws_an_explanation():

@@ -35,18 +35,16 @@ def to_shap(explanation: Explanation) -> Any:
         import shap
     except ImportError as error:
         raise InputError("shap is not installed; install it with: pip install shap") from error
-    from capnets.explain.render.instances import checked
+    from capnets.explain.render.instances import words_of
 
-    instances = checked(None, explanation)
+    words = words_of(explanation)
 
     def one(k: int) -> Any:
         own = explanation.span(k)
-        names = [instances.label(i) for i in range(own.start, own.stop)]
         return shap.Explanation(
             values=explanation.values[own],
             base_values=float(explanation.baselines[k]),
-            data=np.array(names, dtype=object),
-            feature_names=[f"instance {i + 1}" for i in range(len(names))],
+            feature_names=words[own],
         )
 
     every = [one(k) for k in range(len(explanation))]

@@ -15,13 +15,14 @@ import numpy as np
 
 from capnets.errors import InputError, unknown
 from capnets.explain.explanation import Explanation
-from capnets.explain.interaction import interactions
+from capnets.explain.interaction import interactions as pair_interactions
 from capnets.explain.methods import explain
-from capnets.explain.render.instances import Instances, checked
+from capnets.explain.render.instances import words_of
 from capnets.explain.subject import Source, resolve
 from capnets.files import write_text
 from capnets.sets import Array
 from capnets.sets.orders import Orders
+from capnets.sets.ragged import owners_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GlobalExplanation", "category_interactions", "explain_global"]
 
-#: Number of sets whose pairs are compared for interactions between categories.
-INTERACTION_SETS = 200
+#: Number and largest size of the sets whose pairs are compared for interactions of categories.
+INTERACTION_SETS, INTERACTION_SIZE = 200, 32
 #: Number of random contexts per pair.
 SAMPLES = 4
 
@@ -50,12 +51,16 @@ class GlobalExplanation:
         The names of the features.
     categories
         The category of each instance; None if unknown.
+    interactions
+        The mean interaction between any two categories, if asked for: negative if one lowers what
+        the other adds.
     """
 
     explanation: Explanation
     features: Array
     columns: tuple[str, ...]
     categories: Array | None = None
+    interactions: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
         found = self.explanation
@@ -141,11 +146,11 @@ class GlobalExplanation:
         chosen = np.unique(np.concatenate([order[:most], order[-most:]]))
         chosen = chosen[np.argsort(-self.values[chosen], kind="stable")]
         owners = self.explanation.owners[chosen]
-        shown = self._instances()
+        words = words_of(self.explanation)
         table = {
             "set": [self.explanation.name(int(k)) for k in owners],
             "instance": chosen - self.explanation.offsets[owners],
-            "name": [shown.label(int(i)) for i in chosen],
+            "name": [words[int(i)] for i in chosen],
             "value": self.values[chosen],
         }
         if self.categories is not None:
@@ -185,9 +190,6 @@ class GlobalExplanation:
             raise InputError(f"feature {feature} does not exist: there are {len(self.columns)}")
         return feature
 
-    def _instances(self) -> Instances:
-        return checked(None, self.explanation)
-
 
 def explain_global(
     source: Source,
@@ -197,6 +199,7 @@ def explain_global(
     orders: Orders | int | None = None,
     seed: int = 0,
     output: int | str | None = None,
+    interactions: bool = False,
 ) -> GlobalExplanation:
     """Explain all sets of a data set together.
 
@@ -207,7 +210,12 @@ def explain_global(
     categories
         The category of each instance, set after set. By default the classes of a set task, or the
         one-hot features of a single categorical column.
+    interactions
+        Whether to estimate interactions between categories, from random subsets of the first sets
+        of at most 32 instances.
     """
+    import pandas as pd
+
     sets = resolve(source, X, output).sets
     found = explain(source, X, orders=orders, seed=seed, output=output)
     rows = np.asarray(sets.instances[sets.index], dtype=np.float64).reshape(len(sets.index), -1)
@@ -219,7 +227,13 @@ def explain_global(
     if categories is not None and len(categories) != len(rows):
         raise InputError(f"{len(categories)} categories given, but there are {len(rows)} instances")
     known = None if categories is None else np.asarray(categories)
-    return GlobalExplanation(found, rows, tuple(columns), known)
+    pairs = None
+    if interactions:
+        if known is None:
+            raise InputError("interactions need categories: pass categories=…")
+        matrix, names = category_interactions(source, X, known, seed=seed, output=output)
+        pairs = pd.DataFrame(matrix, index=names, columns=names)
+    return GlobalExplanation(found, rows, tuple(columns), known, pairs)
 
 
 def category_interactions(
@@ -227,13 +241,18 @@ def category_interactions(
 ) -> tuple[Array, list[str]]:
     """Return the mean interaction between any two categories, and their names.
 
-    Estimated on the first sets; NaN for categories that never met.
+    Estimated on the first sets that are not large; NaN for categories that never met.
     """
     subject = resolve(source, X, output)
-    sets = subject.sets[:INTERACTION_SETS]
-    names, numbers = np.unique(np.asarray(categories), return_inverse=True)
-    found = interactions(subject.model, sets, samples=SAMPLES, seed=seed, output=subject.output)
-    return found.by_class(numbers[: len(sets.index)]), [str(name) for name in names]
+    chosen = np.flatnonzero(subject.sets.sizes <= INTERACTION_SIZE)[:INTERACTION_SETS]
+    owners = owners_of(subject.sets.sizes)
+    sets = subject.sets.subset(chosen)
+    own = np.asarray(categories)[np.isin(owners, chosen)]
+    names, numbers = np.unique(own, return_inverse=True)
+    found = pair_interactions(
+        subject.model, sets, samples=SAMPLES, seed=seed, output=subject.output
+    )
+    return found.by_class(numbers), [str(name) for name in names]
 
 
 def _one_hot(rows: Array, columns: tuple[str, ...]) -> Array | None:

@@ -10,7 +10,7 @@ import numpy as np
 from capnets.errors import InputError, check_extra, unknown
 from capnets.explain.evaluation import RemovalCurve
 from capnets.explain.explanation import Explanation
-from capnets.explain.render.instances import Images, Instances, checked
+from capnets.explain.render.instances import Images, Instances, checked, words_of
 from capnets.explain.render.rows import SetRows, number, rows_of
 from capnets.sets import Array
 
@@ -53,7 +53,8 @@ def waterfall(
     for place, row in zip(places, shown.rows, strict=True):
         if row.expected is not None:
             axes.plot(row.start + row.expected, place, "D", ms=5, mfc="none", mec=INK, mew=1.1)
-    labels = [looks.label(start + r.position) for r in shown.rows]
+    words = words_of(explanation, looks)
+    labels = [words[start + r.position] for r in shown.rows]
     axes.set_yticks(places, [plain(s if len(s) < 40 else s[:38] + "…") for s in labels])
     if isinstance(looks, Images):
         axes.set_yticks([])

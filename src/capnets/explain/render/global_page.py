@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capnets.explain.render import template
+from capnets.explain.render.figures import class_matrix
 from capnets.explain.render.rows import number
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ def global_page(found: GlobalExplanation, *, title: str = "", source: str = "") 
     if found.categories is not None:
         figures.insert(0, ("Values by category", categories(found)))
         tables.insert(0, ("Categories", _table(found.by_category().head(ROWS))))
+    if found.interactions is not None:
+        matrix = class_matrix(found.interactions.to_numpy(), names=found.interactions.columns)
+        figures.append(("Interactions between categories", matrix))
     output = found.explanation.output
     counted = f"{len(found.values):,} instances in {len(found.explanation):,} sets."
     return figure_page(

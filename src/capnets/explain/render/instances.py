@@ -14,10 +14,23 @@ from capnets.explain.explanation import Explanation
 from capnets.sets import Array, Sets
 from capnets.sets.precision import HALF
 
-__all__ = ["Features", "Images", "Instances", "Places", "Texts", "checked", "instances_of"]
+__all__ = [
+    "MOST_NUMBERS",
+    "Features",
+    "Images",
+    "Instances",
+    "Places",
+    "Texts",
+    "checked",
+    "instances_of",
+    "png_uri",
+    "words_of",
+]
 
 #: Largest number of features, over all instances, that an explanation copies.
 MOST_NUMBERS = 2**24
+#: Number of features in the words for an instance: those most correlated with the values.
+MOST_WORDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +161,16 @@ class Features:
             return name if value else ""
         return f"{name} {value:.0f}" if float(value).is_integer() else f"{name} {value:.4g}"
 
+    def words(self, i: int, columns: list[int]) -> str:
+        """Return instance i in words: its name, its place, or some of its features."""
+        if self.places is not None:
+            x, y = self.places.coords[i]
+            return f"{self.label(i)} at {x:.0f}, {y:.0f}"
+        features = ", ".join(filter(None, (self.feature(i, column) for column in columns)))
+        if self.names is None:
+            return features or self.label(i)
+        return f"{self.names[i]}: {features}" if features else self.names[i]
+
     def most_correlated(self, values: Array, most: int) -> list[int]:
         """Return the columns with the largest absolute correlation with the values."""
         return sorted(self._by_correlation(values)[:most].tolist())
@@ -187,6 +210,17 @@ def instances_of(sets: Sets) -> Instances | None:
     rows = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
     columns = sets.feature_names or tuple(f"feature {i}" for i in range(rows.shape[1]))
     return Features(rows, tuple(columns))
+
+
+def words_of(explanation: Explanation, instances: Instances | None = None) -> list[str]:
+    """Return all instances in words; rows of a table by the features related to the values."""
+    shown = checked(instances, explanation)
+    if not isinstance(shown, Features):
+        return [shown.label(i) for i in range(len(shown))]
+    columns = shown.most_related(explanation.values, MOST_WORDS)
+    if not columns and shown.names is None:
+        return [f"instance {i + 1}" for n in explanation.sizes for i in range(n)]
+    return [shown.words(i, columns) for i in range(len(shown))]
 
 
 def checked(instances: Instances | None, explanation: Explanation) -> Instances:

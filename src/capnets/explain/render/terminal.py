@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capnets.explain.explanation import Explanation
-from capnets.explain.render.instances import Features, Instances, Texts, checked
+from capnets.explain.render.instances import Features, Instances, Texts, checked, words_of
 from capnets.explain.render.rows import LARGE, Row, SetRows, number, rows_of
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["terminal_table"]
 
 WIDTH = 14
-#: Number of table columns shown per instance: those most correlated with the values.
-MOST = 3
 #: Number of rows shown of a large set.
 FEW = 20
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -45,12 +43,9 @@ def terminal_table(
         title += f". The {FEW} of {every:,} instances with the highest and the lowest values"
     placed = isinstance(shown_instances, Features) and shown_instances.places is not None
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    columns = (
-        shown_instances.most_related(explanation.values, MOST)
-        if isinstance(shown_instances, Features)
-        else []
-    )
-    named = bool(columns) or isinstance(shown_instances, Texts) or shown_instances.names is not None
+    words = words_of(explanation, shown_instances)
+    named = isinstance(shown_instances, Texts) or shown_instances.names is not None
+    named |= isinstance(shown_instances, Features) and bool(shown_instances.columns)
     known = {
         "error": explanation.errors is not None,
         "over orders": explanation.spreads is not None,
@@ -70,7 +65,7 @@ def terminal_table(
     longest = max((abs(row.value) for row in shown.rows), default=0.0)
     for row in shown.rows:
         cells = [] if placed else [str(row.position + 1)]
-        cells += [escape(_words(shown_instances, start + row.position, columns))] if named else []
+        cells += [escape(words[start + row.position])] if named else []
         cells.append(number(row.value, places))
         cells += [f"±{number(row.error, places + (places < 3))}"] if row.error is not None else []
         cells += [f"±{number(row.spread, places)}"] if row.spread is not None else []
@@ -78,17 +73,6 @@ def terminal_table(
         cells += [number(row.end, places)] if whole else []
         table.add_row(*cells, _bar(row, longest))
     return table
-
-
-def _words(instances: Instances, i: int, columns: list[int]) -> str:
-    """Return the name of instance i and some of its features, or its place."""
-    if not isinstance(instances, Features) or not columns:
-        return instances.label(i)
-    if instances.places is not None:
-        x, y = instances.places.coords[i]
-        return f"{instances.label(i)} at {x:.0f}, {y:.0f}"
-    features = ", ".join(filter(None, (instances.feature(i, column) for column in columns)))
-    return f"{instances.label(i)}: {features}"
 
 
 def _title(shown: SetRows) -> str:
