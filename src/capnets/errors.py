@@ -10,6 +10,9 @@ __all__ = [
     "DataWarning", "InputError", "LeakageWarning", "SizeWarning", "check_extra", "unknown",
 ]  # fmt: skip
 
+#: Longer lists of choices are cut.
+MOST_CHOICES = 50
+
 
 class InputError(ValueError):
     """Invalid input; the message tells the user what is wrong and what to do."""
@@ -34,11 +37,15 @@ def unknown(kind: str, name: object, choices: Iterable[str], *, listed: str = ""
 
     >>> print(unknown("model", "deepsets", ["gru", "c-gru", "deepset"]))
     unknown model 'deepsets': did you mean 'deepset'? Choices: gru, c-gru, deepset
+    >>> print(unknown("set", "x", map(str, range(100))))
+    unknown set 'x'. Choices: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 90 more
     """
     known = list(choices)
     near = get_close_matches(str(name), known, n=3)
     hint = f": did you mean {' or '.join(map(repr, near))}?" if near else "."
-    rest = f"`{listed}` lists all" if listed else f"Choices: {', '.join(known)}"
+    some = known if len(known) <= MOST_CHOICES else known[:10]
+    more = f" and {len(known) - len(some):,} more" if len(some) < len(known) else ""
+    rest = f"`{listed}` lists all" if listed else f"Choices: {', '.join(some)}{more}"
     return InputError(f"unknown {kind} {name!r}{hint} {rest}")
 
 

@@ -165,7 +165,8 @@ class Explanation:
             text.append("Estimated from samples")
             if self.errors is not None and len(self.errors):
                 error = float(self.errors.mean())
-                text[-1] += f"; one standard error of a value is {error:.2g} on average"
+                size = f"{error:.2g}" if error >= 1e-4 else "below 0.0001"
+                text[-1] += f"; one standard error of a value is {size} on average"
             text[-1] += "."
         if self.prediction_spreads is not None and len(self):
             spread = float(self.prediction_spreads.mean())
