@@ -14,13 +14,14 @@ from typer.testing import CliRunner
 from capnets.cli import app
 from capnets.errors import InputError
 from capnets.estimators import SetClassifier
+from capnets.estimators.runs import load_estimator
 from capnets.explain import Explanation, ValueMap
 from capnets.explain.maps import LOWERS, RAISES
 from capnets.explain.render.map_image import TILE, raster
 from capnets.explain.render.rows import LARGE, number
 from capnets.explain.render.terminal import terminal_table
 from capnets.ingest import Columns, FeatureFolder
-from capnets.pages.explain_run import explain_run, map_run, maps_of_tiles
+from capnets.pages.explain_run import explain_run, map_run
 from feature_folders import SIDE, make_folder
 
 COLUMNS = Columns(set="slide_id", target="grade")
@@ -120,7 +121,7 @@ def test_page_draws_every_tile_at_its_place(trained):
     found = explain_run(run, data, sets="s5,s6")
     html = found.to_html()
     assert html.count('<figure class="map">') == 2
-    one, _ = maps_of_tiles(found)
+    one, _ = found.maps()
     for total in one.grid(3, 3)[0].ravel():
         assert f"<span>{number(total, signed=True)}</span>" in html
     assert f"s5: all tiles add {number(one.total)}" in html
@@ -135,6 +136,17 @@ def test_page_draws_every_tile_at_its_place(trained):
     # The map follows the sets that are shown, also in a notebook.
     assert found.subset([1]).to_html().count("s6: all tiles add") == 1
     assert "s6: all tiles add" in found._repr_html_()
+
+
+def test_estimators_place_tiles_too(trained):
+    run, data = trained
+    found = load_estimator(run).explain(data)
+    expected = map_run(run, data, sets="s5")[1][0]
+    one = found.subset([found.ids.index("s5")]).maps()[0]
+    np.testing.assert_allclose(one.values, expected.values, atol=1e-6)
+    np.testing.assert_array_equal(one.coords, expected.coords)
+    with pytest.raises(InputError, match="no coordinates"):
+        Explanation(method="x", values=[1], offsets=[0, 1], predictions=[1], baselines=[0]).maps()
 
 
 def test_tiles_that_leave_gaps_are_transparent():

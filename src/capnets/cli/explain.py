@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -67,7 +67,9 @@ def explain(
             run, data, sets=sets, method=method, orders=orders, seed=seed, output=output,
             show=show, progress=progress,
         )  # fmt: skip
-    written = [] if maps is None else _write_maps(found, maps, pixel)
+    written = []
+    if maps is not None:
+        written = [path for one in found.maps() for path in one.save(maps, pixel=pixel)]
     if html is not None:
         write_text(html, found.to_html())
         written.append(html)
@@ -80,10 +82,3 @@ def explain(
         console().print(terminal_table(found, k))
     if written:
         console().print("Written: " + ", ".join(map(str, written)))
-
-
-def _write_maps(found: Any, folder: Path, pixel: float | None) -> list[Path]:
-    """Write the map of every file, and return the paths."""
-    from capnets.pages.explain_run import maps_of_tiles
-
-    return [path for one in maps_of_tiles(found) for path in one.save(folder, pixel=pixel)]

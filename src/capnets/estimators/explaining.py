@@ -12,9 +12,10 @@ from capnets.estimators.documents import column_texts, opened
 from capnets.estimators.inputs import is_table, known_table
 from capnets.explain import Explanation, explain
 from capnets.explain.added import with_caution
+from capnets.explain.maps import tiles_of
 from capnets.explain.render.instances import Texts
 from capnets.explain.subject import output_index
-from capnets.ingest import Schema
+from capnets.ingest import FeatureFolder, Schema
 from capnets.learn.averaging import mean_prediction
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
@@ -35,7 +36,8 @@ def explain_estimator(
     output: int | str | None,
 ) -> Explanation:
     """Explain sets that an estimator reads; see `SetEstimator.explain`."""
-    sets = estimator.to_sets(X)
+    read = estimator.read(X) if isinstance(X, FeatureFolder) else None
+    sets = estimator.to_sets(X) if read is None else read.sets
     names = estimator.output_names()
     index = output_index(_of_classes(estimator, output), names)
     chosen: Orders | int | None = orders
@@ -47,7 +49,9 @@ def explain_estimator(
         estimator.model_, unlabelled, method=method, orders=chosen, seed=seed, output=index or 0
     )
     found = with_caution(found, estimator.model_, estimator.config_.sizes)
-    if is_table(X) and estimator.schema_ is not None:
+    if read is not None:
+        found = replace(found, instances=tiles_of(sets, read.parts))
+    elif is_table(X) and estimator.schema_ is not None:
         found = _with_sentences(found, X, estimator.schema_, sets)
     if estimator.target_.kind == "survival":
         return replace(found, unit="log-hazard")

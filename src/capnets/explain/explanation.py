@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from capnets.explain.maps import ValueMap
     from capnets.explain.render.instances import Instances
 
 __all__ = ["Explanation"]
@@ -245,6 +246,15 @@ class Explanation:
         from capnets.explain.render.figures import plot
 
         return plot(self, k, kind=kind, instances=instances, ax=ax)
+
+    def maps(self) -> list[ValueMap]:
+        """Return a map of every file, if the places of the instances are known."""
+        from capnets.explain.maps import maps_of
+
+        places = getattr(self.instances, "places", None)
+        if places is None:
+            raise InputError("the instances have no coordinates: a map needs files with `coords`")
+        return maps_of(self, places)
 
     def to_html(
         self,

@@ -16,7 +16,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.explain.explanation import Explanation
-from capnets.explain.render.instances import Places
+from capnets.explain.render.instances import Features, Places
 from capnets.files import write_bytes, write_text
 from capnets.ingest.feature_files import smallest_step
 from capnets.ingest.set_data import Part
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ValueMap", "maps_of", "places_of", "value_maps"]
+__all__ = ["ValueMap", "maps_of", "places_of", "tiles_of", "value_maps"]
 
 #: Colours of values above and below 0, and their names in QuPath.
 RAISES, LOWERS = (0, 114, 178), (213, 94, 0)
@@ -184,12 +184,25 @@ def places_of(sets: Sets, parts: Sequence[Part]) -> Places:
     return Places(coords, of, names, sides, lengths)
 
 
+def tiles_of(sets: Sets, parts: Sequence[Part]) -> Features:
+    """Return the instances of a feature folder by number and place in their file."""
+    rows = np.asarray(sets.index)
+    starts = np.array([part.start for part in parts])
+    first = starts[np.searchsorted(starts, rows, "right") - 1]
+    names = tuple(f"tile {row}" for row in rows - first)
+    if sets.coords is None:
+        return Features(np.zeros((len(rows), 0)), (), names)
+    places = places_of(sets, parts)
+    return Features(places.coords, ("x", "y"), names, places=places)
+
+
 def maps_of(explanation: Explanation, places: Places) -> list[ValueMap]:
     """Return one map per file of an explanation, given where its instances are."""
     unit = f"added value{f' to {explanation.output}' if explanation.output else ''}"
     unit += f" ({explanation.unit}s)" if explanation.unit else ""
     maps = []
-    for f in np.unique(places.file):
+    _, first = np.unique(places.file, return_index=True)
+    for f in places.file[np.sort(first)]:  # in the order of the sets
         here = np.flatnonzero(places.file == f)
         name, side, length = places.names[f], places.sides[f], places.lengths[f]
         maps.append(

@@ -12,10 +12,11 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.estimators.runs import load_estimator
 from capnets.explain import explain
+from capnets.explain.maps import tiles_of
 from capnets.explain.render.instances import MOST_NUMBERS, Features, Images, Instances
 from capnets.ingest import FeatureFolder, Schema
 from capnets.learn.tasks import task_of
-from capnets.pages.explain_run import choose_sets, displayed, show_task, tiles_of
+from capnets.pages.explain_run import choose_sets, displayed, show_task
 from capnets.runs import Run
 from capnets.sets import Array, Sets
 from capnets.tasks import TaskSets

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,11 @@ from capnets.errors import InputError, unknown
 from capnets.estimators.documents import column_texts, opened
 from capnets.estimators.runs import load_estimator
 from capnets.explain import Explanation, ValueMap, explain
-from capnets.explain.maps import maps_of, places_of
+from capnets.explain.maps import tiles_of
 from capnets.explain.methods import METHODS
 from capnets.explain.render.instances import Features, Images, Instances, Texts, instances_of
 from capnets.ingest import FeatureFolder, Schema
 from capnets.ingest.columns import MOLECULES
-from capnets.ingest.set_data import Part
 from capnets.ingest.sources import open_source
 from capnets.learn.plan import Plan
 from capnets.learn.tasks import task_of
@@ -34,9 +32,7 @@ __all__ = [
     "displayed",
     "explain_run",
     "map_run",
-    "maps_of_tiles",
     "show_task",
-    "tiles_of",
 ]
 
 #: Mean length from which the texts of a column are shown as sentences rather than as names.
@@ -131,18 +127,6 @@ def _explain_folder(
     )
 
 
-def tiles_of(sets: Sets, parts: Sequence[Part]) -> Features:
-    """Return the instances of a feature folder by number and place in their file."""
-    rows = np.asarray(sets.index)
-    starts = np.array([part.start for part in parts])
-    first = starts[np.searchsorted(starts, rows, "right") - 1]
-    names = tuple(f"tile {row}" for row in rows - first)
-    if sets.coords is None:
-        return Features(np.zeros((len(rows), 0)), (), names)
-    places = places_of(sets, parts)
-    return Features(places.coords, ("x", "y"), names, places=places)
-
-
 def map_run(
     folder: str | Path,
     data: FeatureFolder,
@@ -164,15 +148,7 @@ def map_run(
         As in `explain_run`.
     """
     found = explain_run(folder, data, sets=sets, orders=orders, seed=seed, output=output)
-    return found, maps_of_tiles(found)
-
-
-def maps_of_tiles(found: Explanation) -> list[ValueMap]:
-    """Return a map of every file that `explain_run` explained."""
-    assert isinstance(found.instances, Features)
-    if found.instances.places is None:
-        raise InputError("these sets have no coordinates: a map needs files with `coords`")
-    return maps_of(found, found.instances.places)
+    return found, found.maps()
 
 
 def choose_sets(sets: Sets, names: str | None) -> Sets:

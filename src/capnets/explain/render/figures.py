@@ -11,7 +11,7 @@ from capnets.errors import InputError, check_extra, unknown
 from capnets.explain.evaluation import RemovalCurve
 from capnets.explain.explanation import Explanation
 from capnets.explain.render.instances import Images, Instances, checked, words_of
-from capnets.explain.render.rows import SetRows, number, rows_of
+from capnets.explain.render.rows import SetRows, digits, number, rows_of
 from capnets.sets import Array
 
 if TYPE_CHECKING:
@@ -110,11 +110,14 @@ def class_matrix(matrix: Array, *, names: Any = None, label: str = "interaction"
     colours = LinearSegmentedColormap.from_list("interaction", [LOWERS, "#FFFFFF", RAISES])
     largest = float(np.nanmax(np.abs(matrix))) or 1.0
     figure, axes = new_figure(0.42 * many + 1.4, 0.42 * many + 0.6, layout="compressed")
+    decimals = max(1, digits(largest) - 1)
     image = axes.imshow(matrix, cmap=colours, vmin=-largest, vmax=largest)
     for (i, j), value in np.ndenumerate(matrix):
         if np.isfinite(value):
             tone = "white" if abs(value) > 0.6 * largest else INK
-            axes.text(j, i, number(value, 1), ha="center", va="center", fontsize=7, color=tone)
+            axes.text(
+                j, i, number(value, decimals), ha="center", va="center", fontsize=7, color=tone
+            )
     ticks = [plain(str(name)) for name in (range(many) if names is None else names)]
     axes.set_xticks(range(many), ticks)
     axes.set_yticks(range(many), ticks)
