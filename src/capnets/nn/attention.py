@@ -5,10 +5,17 @@ There is no layer normalisation; this gives the parameter counts of the paper.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.autograd.function import Function
+from torch.nn.functional import scaled_dot_product_attention
+
+from capnets.nn import backend
+from capnets.nn.kernels.kernel import to_array
 
 __all__ = ["ISAB", "MAB", "PMA", "SAB"]
 
@@ -16,6 +23,9 @@ Instances = Float[Tensor, "sets size features"]
 Keys = Float[Tensor, "sets keys key_features"]
 States = Float[Tensor, "sets size hidden"]
 Mask = Bool[Tensor, "sets size"] | None
+
+#: Attention of heads with more multiplications per set, or of fewer sets, is left to torch.
+LARGE_HEAD, FEW_SETS = 2**10, 16
 
 
 class MAB(nn.Module):
@@ -42,17 +52,17 @@ class MAB(nn.Module):
     def forward(
         self, x: Instances, y: Keys, mask: Bool[Tensor, "sets keys"] | None = None
     ) -> States:
-        q, k, v = (self._heads(t) for t in (self.query(x), self.key(y), self.value(y)))
-        seen = None if mask is None else mask[:, None, None, :]
-        scale = self.output.in_features**-0.5
-        found = F.scaled_dot_product_attention(q, k, v, seen, scale=scale)
-        h = (q + found).transpose(1, 2).flatten(2)
+        h = self._attend(self.query(x), self.key(y), self.value(y), mask)
         out: Tensor = h + torch.relu(self.output(h))
         return out
 
-    def _heads(self, t: States) -> Float[Tensor, "sets heads size width"]:
-        sets, size, hidden = t.shape
-        return t.view(sets, size, self.heads, hidden // self.heads).transpose(1, 2)
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        """Return queries plus what they attend to."""
+        choice = backend.choose((self,), q, lambda forced: _slower(q, k, self.heads, forced))
+        if choice.backend == "kernels":
+            h: Tensor = _Attention.apply(self.heads, q, k, v, mask)  # type: ignore[no-untyped-call]
+            return h
+        return _attend(self.heads, q, k, v, mask, fused=choice.backend == "native")
 
 
 class SAB(nn.Module):
@@ -97,3 +107,56 @@ class PMA(nn.Module):
     def forward(self, x: Instances, mask: Mask = None) -> Float[Tensor, "sets seeds hidden"]:
         out: Tensor = self.attend(self.seeds.expand(len(x), -1, -1), x, mask)
         return out
+
+
+def _slower(q: Tensor, k: Tensor, heads: int, forced: bool) -> tuple[()] | str:
+    """Return why torch computes attention, or no reason."""
+    (sets, size, features), keys = q.shape, k.shape[1]
+    if k.dtype != q.dtype or not keys or features % heads:
+        return "kernels are for float32 and some keys"
+    if not forced and (sets < FEW_SETS or size * keys * features // heads > LARGE_HEAD):
+        return "torch is faster for few or large sets"
+    return ()
+
+
+def _attend(
+    heads: int, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, fused: bool
+) -> Tensor:
+    """Attend by torch: its fused function, or operations that support every transform."""
+    scale = q.shape[2] ** -0.5
+    q, k, v = (t.reshape(*t.shape[:2], heads, -1).transpose(1, 2) for t in (q, k, v))
+    seen = None if mask is None else mask[:, None, None, :]
+    if fused:
+        found = scaled_dot_product_attention(q, k, v, seen, scale=scale)
+    else:
+        scores = scale * q @ k.transpose(2, 3)
+        found = (scores if seen is None else scores.masked_fill(~seen, -torch.inf)).softmax(-1) @ v
+    return (q + found).transpose(1, 2).flatten(2)
+
+
+class _Attention(Function):
+    """The kernel of attention as a function of torch."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, heads: int, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        from capnets.nn.kernels.attention import Attention
+
+        seen = np.empty((0, 0), np.bool_) if mask is None else mask.contiguous().numpy()
+        kernel = Attention(to_array(q), to_array(k), to_array(v), seen, heads)
+        ctx.save_for_backward(q, k, v, mask)
+        ctx.kernel, ctx.heads = kernel, heads
+        return torch.from_numpy(kernel.forward())
+
+    @staticmethod
+    def backward(ctx: Any, dh: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, mask = ctx.saved_tensors  # checks that none was changed
+        if not torch.is_grad_enabled():
+            return None, *map(torch.from_numpy, ctx.kernel.backward(to_array(dh))), None
+        with torch.enable_grad():
+            h = _attend(ctx.heads, q, k, v, mask, fused=False)
+        inputs = q, k, v
+        asked = [t for t in inputs if t.requires_grad]
+        found = iter(torch.autograd.grad(h, asked, dh, create_graph=True))
+        return None, *(next(found) if t.requires_grad else None for t in inputs), None

@@ -11,7 +11,7 @@ differentiated any number of times.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Instances = Float[Tensor, "sets size *features"]
 Results = Float[Tensor, "sets size last"]
 Gradients = tuple[Tensor | None, ...]
+Found = tuple[Kernel, ...] | str
 
 BACKENDS = ("auto", "kernels", "native", "reference")
 
@@ -89,7 +90,7 @@ def explain(model: nn.Module, x: Tensor) -> str:
     finally:
         _choices.reset(token)
     lines = dict.fromkeys(str(choice) for choice in choices)
-    return "\n".join(lines) or f"{type(model).__name__}: native (it has no cell)"
+    return "\n".join(lines) or f"{type(model).__name__}: native (it has no cell and no attention)"
 
 
 def encode_scan_decode(
@@ -145,14 +146,22 @@ def wants_kernels() -> bool:
     return _wanted.get() in ("auto", "kernels")
 
 
-def _choose(modules: Modules, x: Tensor) -> Choice:
-    choice = _decide(modules, x)
+def choose(modules: Modules, x: Tensor, find: Callable[[bool], Found]) -> Choice:
+    """Choose a backend, for `explain` to see.
+
+    `find` returns kernels, or the reason why there are none; True asks for slower ones, too.
+    """
+    choice = _decide(modules, x, find)
     if (choices := _choices.get()) is not None:
         choices.append(choice)
     return choice
 
 
-def _decide(modules: Modules, x: Tensor) -> Choice:
+def _choose(modules: Modules, x: Tensor) -> Choice:
+    return choose(modules, x, lambda forced: find_chain(modules, x, forced=forced))
+
+
+def _decide(modules: Modules, x: Tensor, find: Callable[[bool], Found]) -> Choice:
     """Decide on one backend; the only place that does."""
 
     def native(reason: str) -> Choice:
@@ -173,7 +182,7 @@ def _decide(modules: Modules, x: Tensor) -> Choice:
         return native(f"kernels read sets x instances x features, not {tuple(x.shape)}")
     if not kernels.available():
         return native("numba is not installed: pip install 'capnets[compiled]'")
-    chain = find_chain(modules, x, forced=wanted == "kernels")
+    chain = find(wanted == "kernels")
     if isinstance(chain, str):
         return native(chain)
     words = "one compiled function" if len(modules) > 1 else "compiled"
