@@ -16,7 +16,15 @@ from capnets.nn.backend import explain
 from capnets.nn.cells import GRUCell
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-MODULES = ("arithmetic", "context", "layers", "newton_schulz", "products", "recurrence")
+MODULES = (
+    "arithmetic",
+    "attention",
+    "context",
+    "layers",
+    "newton_schulz",
+    "products",
+    "recurrence",
+)
 
 
 @pytest.fixture
@@ -86,6 +94,31 @@ def test_stale_code_is_removed(tmp_path, monkeypatch):
     assert {path.name for path in (tmp_path / "__pycache__").iterdir()} == files.keys() - {
         "old.nbi"
     }
+
+
+class TestProducts:
+    """Products of any number of rows, some at a time, against numpy's."""
+
+    @pytest.mark.parametrize("rows", [1, 128, 129, 300])
+    def test_gradients_of_a_layer(self, rows):
+        from capnets.nn.kernels.products import linear_backward
+
+        draw = np.random.default_rng(0)
+        shapes = [(rows, 5), (rows, 7), (5, 7)]
+        dy, x, weight = (draw.normal(size=s).astype(np.float32) for s in shapes)
+        dweight, dx = np.full_like(weight, np.nan), np.full_like(x, np.nan)
+        linear_backward(dy, x, weight, dweight, dx)
+        np.testing.assert_allclose(dweight, dy.T @ x, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(dx, dy @ weight, rtol=1e-4, atol=1e-4)
+
+    @pytest.mark.parametrize("shape", [(1, 1), (16, 16), (3, 50), (33, 17)])
+    def test_transposed(self, shape):
+        from capnets.nn.kernels.products import transposed
+
+        matrix = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        found = transposed(matrix)
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, matrix.T)
 
 
 class TestBlasThreads:

@@ -13,10 +13,26 @@ import numpy as np
 from capnets.nn.kernels.arithmetic import jit, zero
 from capnets.nn.kernels.kernel import BLOCK
 
-__all__ = ["linear", "linear_backward", "multiply", "sum_rows"]
+__all__ = ["linear", "linear_backward", "multiply", "sum_rows", "transposed"]
 
 #: Products of fewer rows are computed by a loop: calling BLAS would take longer.
 FEW = 4
+#: Rows and columns that are transposed at a time.
+TILE = 16
+
+
+@jit
+@no_type_check
+def transposed(matrix):
+    """Return the transposed matrix, row-major; in tiles, as columns of large ones lie apart."""
+    rows, columns = matrix.shape
+    found = np.empty((columns, rows), np.float32)
+    for top in range(0, rows, TILE):
+        for left in range(0, columns, TILE):
+            for j in range(left, min(left + TILE, columns)):
+                for i in range(top, min(top + TILE, rows)):
+                    found[j, i] = matrix[i, j]
+    return found
 
 
 @jit
@@ -50,10 +66,10 @@ def multiply(rows, matrix, into):
 @no_type_check
 def linear(x, weight, bias, y):
     """Apply a linear layer."""
-    transposed = weight.T.copy()
+    matrix = transposed(weight)
     for begin in range(0, len(x), BLOCK):
         end = min(begin + BLOCK, len(x))
-        multiply(x[begin:end], transposed, y[begin:end])
+        multiply(x[begin:end], matrix, y[begin:end])
         for i in range(begin, end):
             for j in range(len(bias)):
                 y[i, j] += bias[j]
@@ -63,14 +79,14 @@ def linear(x, weight, bias, y):
 @no_type_check
 def linear_backward(dy, x, weight, dweight, dx):
     """Compute the gradient of the weight and, if `dx` has rows, of the inputs."""
-    dweight[:] = zero
-    product = np.empty_like(weight)
+    product = np.empty_like(weight) if len(x) > BLOCK else dweight
     for begin in range(0, len(x), BLOCK):
         end = min(begin + BLOCK, len(x))
-        np.dot(dy[begin:end].T, x[begin:end], product)
-        for i in range(weight.shape[0]):
-            for j in range(weight.shape[1]):
-                dweight[i, j] += product[i, j]
+        np.dot(dy[begin:end].T, x[begin:end], product if begin else dweight)
+        if begin:
+            for i in range(weight.shape[0]):
+                for j in range(weight.shape[1]):
+                    dweight[i, j] += product[i, j]
         if len(dx):
             multiply(dy[begin:end], weight, dx[begin:end])
 

@@ -16,7 +16,7 @@ from torch import backends
 from capnets.nn.kernels import kernel
 from capnets.nn.kernels.arithmetic import jit, one, sigmoid, tanh
 from capnets.nn.kernels.kernel import BLOCK, Array, CellKernel, to_array
-from capnets.nn.kernels.products import linear, linear_backward, multiply, sum_rows
+from capnets.nn.kernels.products import linear, linear_backward, multiply, sum_rows, transposed
 
 __all__ = ["GRU", "LSTM", "RNN"]
 
@@ -128,7 +128,7 @@ def _rnn(e, weight_ih, weight_hh, bias, z):
     rows, hidden = steps * sets, len(weight_hh)
     after = z[1:].reshape(rows, hidden)
     linear(e.reshape(rows, features), weight_ih, bias, after)
-    transition = weight_hh.T.copy()
+    transition = transposed(weight_hh)
     room = np.empty((BLOCK, hidden), np.float32)
     for begin in range(0, sets, BLOCK):
         end = min(begin + BLOCK, sets)
@@ -172,7 +172,7 @@ def _gru(e, weight_ih, weight_hh, bias_ih, bias_hh, gates, z):
     bias[: 2 * hidden] += bias_hh[: 2 * hidden]
     projected = np.empty((steps, sets, 3 * hidden), np.float32)
     linear(e.reshape(rows, features), weight_ih, bias, projected.reshape(rows, 3 * hidden))
-    transition = weight_hh.T.copy()
+    transition = transposed(weight_hh)
     room = np.empty((BLOCK, 3 * hidden), np.float32)
     for begin in range(0, sets, BLOCK):
         end = min(begin + BLOCK, sets)
@@ -239,7 +239,7 @@ def _lstm(e, weight_ih, weight_hh, bias, gates, z, memory):
     steps, sets, features = e.shape
     rows, hidden = steps * sets, z.shape[2]
     linear(e.reshape(rows, features), weight_ih, bias, gates.reshape(rows, 4 * hidden))
-    transition = weight_hh.T.copy()
+    transition = transposed(weight_hh)
     room = np.empty((BLOCK, 4 * hidden), np.float32)
     for begin in range(0, sets, BLOCK):
         end = min(begin + BLOCK, sets)
