@@ -54,7 +54,7 @@ fast: $(ALL) ## the quick tests only
 attack: $(ALL) ## attack readers with 20,000 damaged files, kill writers 200 times, fill disks; prints a table
 	$(BIN)/python tests/attack --inputs 20000 --kills 200
 
-# A quarter of an hour on a quiet machine. What takes longer is run by name: benchmarks/README.md lists it.
+# Twenty minutes on a quiet machine. What takes longer is run by name: benchmarks/README.md lists it.
 bench: $(ALL) ## measure speed, streams and memory; draw benchmarks/README.md
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/grid.py

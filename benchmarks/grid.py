@@ -2,18 +2,19 @@
 
     python benchmarks/grid.py [--full] [--rounds 7] [--networks c-gru c-lstm] [--out FILE]
 
-A cell is one network at one shape. It takes turns with its peers: the same network in plain
-PyTorch, torch-geometric's aggregation and, for attention, torchmil's ABMIL, all with our encoder
-and decoder. A step is a prediction, the squared error and the backward pass. The ratio of a cell is
-our time divided by that of the fastest peer: processor time with one thread, wall time with two.
-Lines are appended to benchmarks/grid.jsonl; benchmarks/table.py formats the newest run. The default
-takes some minutes on a quiet machine, `--full` hours.
+A cell is one network at one shape, with the encoder width that `train` chooses. It takes turns with
+peers that compute the same function: plain PyTorch and torch-geometric. torchmil's ABMIL is beside
+attention; its scores are smaller and its output layer is linear. A step is a prediction, the
+squared error and the backward pass. The ratio of a cell is our time divided by that of the fastest
+peer, the smallest of all rounds: processor time with one thread, wall time with two. Lines are
+appended to benchmarks/grid.jsonl; benchmarks/table.py formats the newest line of every cell. The
+default takes about five minutes of a core; `--full` takes hours, and needs a quiet machine for two
+threads.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -28,11 +29,14 @@ from turns import record, this_run
 from capnets.memory import keep_freed
 from capnets.models import build
 from capnets.nn.backend import explain
+from capnets.nn.encoders import width_for
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
 RIVALS = {
-    "c-gru": ("torch GRU", "torch-geometric GRU"),
-    "c-lstm": ("torch LSTM", "torch-geometric LSTM"),
+    "c-gru": ("torch GRU",),
+    "gru": ("torch-geometric GRU",),
+    "c-lstm": ("torch LSTM",),
+    "lstm": ("torch-geometric LSTM",),
     "deepset": ("torch sum", "torch-geometric sum"),
     "attention": ("torch attention", "torch-geometric attention", "torchmil ABMIL"),
     "set-transformer": ("torch Set Transformer", "torch-geometric Set Transformer"),
@@ -44,8 +48,8 @@ BATCHES = (1, 3, 10, 100, 1000)
 #: Steps with more instances or multiplications than this are left out, and larger sets of networks
 #: whose cost grows with the square of the size.
 INSTANCES, MULTIPLICATIONS, QUADRATIC = 100_000, 4e10, 1000
-#: Seconds that a turn takes at least: shorter steps are repeated.
-TURN = 0.03
+#: Seconds that a turn takes at least, by repeating short steps, and all rounds of a cell at most.
+TURN, CELL = 0.03, 5.0
 
 
 class Shape(NamedTuple):
@@ -70,9 +74,7 @@ COARSE = (
     Shape(128, 64, 1000, 1),
     Shape(256, 64, 1000, 1),
     Shape(512, 64, 300, 3),
-    Shape(32, 64, 100_000, 1),
-    Shape(32, 64, 10, 100, threads=2),
-    Shape(256, 384, 100, 10, threads=2),
+    Shape(32, 64, 10_000, 1),
 )
 
 
@@ -114,18 +116,27 @@ def cell(network: str, shape: Shape, rounds: int) -> dict[str, Any]:
     """Measure one network and its peers in turn."""
     torch.set_num_threads(shape.threads)
     torch.manual_seed(0)
-    ours = build(network, in_features=shape.features, hidden=shape.hidden, seed=0)
-    works = {network: ours}
+    sizes = {"hidden": shape.hidden, "width": width_for(shape.features)}
+    ours = build(network, in_features=shape.features, seed=0, **sizes)
+    models = {network: ours}
     for name in RIVALS[network]:
         try:
-            works[name] = PEERS[name](parts(shape.features, shape.hidden))
+            models[name] = PEERS[name](parts(shape.features, **sizes))
         except ModuleNotFoundError as error:
             print(f"{name} is left out: {error.name} is not installed")
     x, y = torch.randn(shape.batch, shape.size, shape.features), torch.randn(shape.batch, 1)
-    found = alternate({name: step(model, x, y) for name, model in works.items()}, rounds)
+    works = {name: step(model, x, y) for name, model in models.items()}
+    products = work_of(network, shape)
+    if products:
+        works["limit"] = multiply(shape)
+    found = alternate(works, rounds)
     took = {name: cpu if shape.threads == 1 else wall for name, (cpu, wall) in found.items()}
-    best = min((name for name in took if name != network), key=took.__getitem__)
     instances = shape.batch * shape.size
+    of_limit = {}
+    if products:
+        limit = took.pop("limit") * products / (instances * shape.hidden**2)
+        of_limit = {"of_limit": round(took[network] / limit, 2)}
+    best = min((name for name in took if name != network), key=took.__getitem__)
     return {
         "part": "grid",
         "network": network,
@@ -134,7 +145,31 @@ def cell(network: str, shape: Shape, rounds: int) -> dict[str, Any]:
         "us": {name: round(1e6 * seconds / instances, 3) for name, seconds in took.items()},
         "best": best,
         "ratio": round(took[network] / took[best], 3),
+        **of_limit,
     }
+
+
+def work_of(network: str, shape: Shape) -> float:
+    """Return the multiplications of a step in matrix products, for networks with a limit."""
+    if network != "set-transformer":
+        return 0.0
+    hidden, features, size = shape[:3]
+    first = 3 * features * hidden  # its inputs need no gradient
+    linear = hidden**2 * (1 + 4 + 2)  # the first and second block, keys and values of the pooling
+    pooling = 2 * hidden**2 / size + 2 * hidden
+    attention = 4 * size * hidden  # scores and means of two blocks
+    return shape.batch * size * (2 * first + 3 * (linear + pooling + attention))
+
+
+def multiply(shape: Shape) -> Callable[[], None]:
+    """Return the product of all instances with a matrix of the hidden width."""
+    rows = torch.randn(shape.batch * shape.size, shape.hidden)
+    matrix, out = torch.randn(shape.hidden, shape.hidden), torch.empty_like(rows)
+
+    def do() -> None:
+        torch.mm(rows, matrix, out=out)
+
+    return do
 
 
 def step(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
@@ -148,20 +183,20 @@ def step(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Callable[[], Non
 
 
 def alternate(works: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[float, float]]:
-    """Return medians of processor and wall seconds; every round begins with another work."""
-    calls = {}
+    """Return the smallest processor and wall seconds; every round begins with another work."""
+    calls, once = {}, 0.0
     for name, do in works.items():
         do()  # compiles, and fills caches
-        calls[name] = max(1, round(TURN / max(_timed(do, 1)[1], 1e-6)))
+        seconds = max(_timed(do, 1)[1], 1e-6)
+        calls[name] = max(1, round(TURN / seconds))
+        once += calls[name] * seconds
+    rounds = max(2, min(rounds, round(CELL / once)))
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
     names = [*works]
     for number in range(rounds):
         for name in names[number % len(names) :] + names[: number % len(names)]:
             taken[name].append(_timed(works[name], calls[name]))
-    return {
-        name: (statistics.median(c for c, _ in each), statistics.median(w for _, w in each))
-        for name, each in taken.items()
-    }
+    return {name: (min(c for c, _ in x), min(w for _, w in x)) for name, x in taken.items()}
 
 
 def _timed(do: Callable[[], None], calls: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Peer networks of the speed benchmarks, with the encoder and decoder of ours."""
+"""Peer networks of the speed benchmarks: the functions of ours, by their own code."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ class Parts(NamedTuple):
     hidden: int
     encoder: nn.Sequential
     decoder: nn.Sequential
+    scores: nn.Sequential
+    encoded: bool  # whether scores are computed from encoded instances
 
 
-def parts(features: int, hidden: int) -> Parts:
-    """Return the encoder and decoder of our networks."""
-    model: Any = build("c-gru", in_features=features, hidden=hidden, seed=0)
-    return Parts(features, hidden, deepcopy(model.encoder), deepcopy(model.decoder))
+def parts(features: int, hidden: int, width: int | None = None) -> Parts:
+    """Return the encoder, the decoder and the scores of our networks."""
+    model: Any = build("attention", in_features=features, hidden=hidden, width=width, seed=0)
+    copied = map(deepcopy, (model.encoder, model.decoder, model.scores))
+    return Parts(features, hidden, *copied, encoded=model.encodes)
 
 
 class CellLoop(nn.Module):
@@ -71,16 +74,18 @@ class Pooled(nn.Module):
     def __init__(self, p: Parts, *, attends: bool) -> None:
         super().__init__()
         self.encoder, self.decoder = p.encoder, p.decoder
-        self.scores = _scores(p) if attends else None
+        self.scores = p.scores if attends else None
+        self.encoded = p.encoded
 
     def forward(self, x: Tensor) -> Tensor:
         """Return predictions of sets x size x features."""
-        e = self.encoder(x.flatten(0, 1))
+        flat = x.flatten(0, 1)
+        e = self.encoder(flat)
         rows = e.view(*x.shape[:2], -1)
         if self.scores is None:
             pooled = rows.sum(1)
         else:
-            weights = self.scores(e).view(len(x), 1, -1).softmax(-1)
+            weights = self.scores(e if self.encoded else flat).view(len(x), 1, -1).softmax(-1)
             pooled = (weights @ rows).squeeze(1)
         prediction: Tensor = self.decoder(pooled)
         return prediction
@@ -154,10 +159,6 @@ class Bag(nn.Module):
         return prediction[:, None]
 
 
-def _scores(p: Parts) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(p.hidden, p.hidden), nn.Tanh(), nn.Linear(p.hidden, 1))
-
-
 def _recurrent(name: str) -> Callable[[Parts], nn.Module]:
     def make(p: Parts) -> nn.Module:
         from torch_geometric.nn import aggr
@@ -176,13 +177,21 @@ def _sum(p: Parts) -> nn.Module:
 def _attention(p: Parts) -> nn.Module:
     from torch_geometric.nn.aggr import AttentionalAggregation
 
-    return Aggregated(p, AttentionalAggregation(_scores(p)), dense=False)
+    if p.encoded:
+        return Aggregated(p, AttentionalAggregation(p.scores), dense=False)
+    raw = p._replace(encoder=nn.Sequential())  # the aggregation reads instances, and encodes them
+    return Aggregated(raw, AttentionalAggregation(p.scores, p.encoder), dense=False)
 
 
 def _set_transformer(p: Parts) -> nn.Module:
     from torch_geometric.nn.aggr import SetTransformerAggregation
 
-    return Aggregated(p, SetTransformerAggregation(p.hidden, heads=4), dense=True)
+    blocks = SetTransformerAggregation(
+        p.hidden, heads=4, num_encoder_blocks=2, num_decoder_blocks=0, layer_norm=False
+    )
+    ends = (nn.Sequential(nn.Linear(n, m)) for n, m in ((p.features, p.hidden), (p.hidden, 1)))
+    encoder, decoder = ends
+    return Aggregated(p._replace(encoder=encoder, decoder=decoder), blocks, dense=True)
 
 
 #: Peers by name. Making one raises ModuleNotFoundError where its package is not installed.
