@@ -80,7 +80,7 @@ def test_faults_of_splitters():
     faults = [
         (SetKFold(4), frame, {}, "name its set column"),
         (SetKFold(4, set="sett"), frame, {}, "unknown set column 'sett'"),
-        (SetKFold(4, set="set"), X, {}, "no table"),
+        (SetKFold(4, set="set"), X, {}, "not a table"),
         (SetKFold(41, set="set"), frame, {}, "40 sets cannot be divided into 41 folds"),
         (StratifiedSetKFold(4, set="set"), frame, {}, "y is missing"),
         (GroupSetKFold(4, set="set"), frame, {}, "groups are missing"),

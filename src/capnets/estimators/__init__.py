@@ -4,6 +4,7 @@ from capnets.estimators.classification import SetClassifier
 from capnets.estimators.features import SetFeatures
 from capnets.estimators.regression import SetRegressor
 from capnets.estimators.scorers import set_scorer
+from capnets.estimators.set_frame import SetFrame
 from capnets.estimators.splitting import GroupSetKFold, SetKFold, StratifiedSetKFold
 from capnets.estimators.survival import SetSurvival
 
@@ -11,6 +12,7 @@ __all__ = [
     "GroupSetKFold",
     "SetClassifier",
     "SetFeatures",
+    "SetFrame",
     "SetKFold",
     "SetRegressor",
     "SetSurvival",

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from capnets.errors import InputError, unknown
 from capnets.estimators.base import SetEstimator
-from capnets.estimators.inputs import read
+from capnets.estimators.inputs import known_table, read
 from capnets.ingest import Columns, Schema, SetData
 from capnets.ingest.frames import like
 from capnets.sets import Array
@@ -126,7 +126,7 @@ class SetFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.network is not None:
             described = np.concatenate([described, self._network_columns(X)], axis=1)
         names = self.get_feature_names_out().tolist()
-        return like(X, pd.DataFrame(described, columns=names, index=sets.ids))
+        return like(known_table(X), pd.DataFrame(described, columns=names, index=sets.ids))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns, such as `mean_price`."""

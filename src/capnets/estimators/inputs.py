@@ -11,6 +11,7 @@ import numpy as np
 
 from capnets.errors import InputError
 from capnets.estimators.documents import opened
+from capnets.estimators.set_frame import SetFrame
 from capnets.ingest import (
     Columns,
     FeatureFolder,
@@ -41,6 +42,8 @@ def read(
     With a folder the instances of a table are stored there and memory-mapped. `learning` as in
     `Sets.from_arrays`; a schema learns offsets instead.
     """
+    if isinstance(X, SetFrame):
+        columns = _same_sets(columns, X.set)
     X = known_table(X)
     if isinstance(X, FeatureFolder):
         known = Columns(set=columns) if isinstance(columns, str) else columns
@@ -87,8 +90,21 @@ def _columns_of(columns: Columns | Schema | str | None) -> Columns | Schema:
     return Columns(set=columns) if isinstance(columns, str) else columns
 
 
+def _same_sets(columns: Columns | Schema | str | None, name: str) -> Columns | Schema | str:
+    """Return the columns of an estimator, whose set column must be that of the `SetFrame`."""
+    if columns is None:
+        return name
+    known = columns.columns if isinstance(columns, Schema) else columns
+    own = known if isinstance(known, str) else known.set
+    if own != name:
+        raise InputError(f"X has its sets by column {name!r}, the estimator by {own!r}")
+    return columns
+
+
 def known_table(X: Any) -> Any:
     """Return X, if it is a table, in a form that `read_table` knows."""
+    if isinstance(X, SetFrame):
+        X = X.frame
     if isinstance(X, str | Path) and not is_address(X) and not Path(X).exists():
         raise InputError(f"{X}: there is no such file")
     if hasattr(X, "collect_schema") and hasattr(X, "collect"):  # a lazy frame of polars

@@ -143,7 +143,7 @@ class GroupSetKFold(SetKFold):
         yield from folds.split(np.zeros(count), groups=labels)
 
 
-def per_set(values: Array, owner: Array, count: int) -> Array:
+def per_set(values: Array, owner: Array, count: int, *, what: str = "classes and groups") -> Array:
     """Return one value per set, from one per set or one per row."""
     if len(values) not in (count, len(owner)):
         raise InputError(
@@ -159,6 +159,6 @@ def per_set(values: Array, owner: Array, count: int) -> Array:
         row = int(np.argmax(varies))
         raise InputError(
             f"the set of row {row} has {values[row]!r} there but {found[owner[row]]!r} in another "
-            "row; classes and groups must be constant within a set"
+            f"row; {what} must be constant within a set"
         )
     return np.asarray(found)

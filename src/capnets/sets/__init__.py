@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, Self, overload
 
 import numpy as np
@@ -198,6 +199,11 @@ class Sets:
         return display.preview(self)
 
     @property
+    def shape(self) -> tuple[int]:
+        """Number of sets, as a shape: scikit-learn then divides `Sets` into `Sets`, not lists."""
+        return (len(self),)
+
+    @property
     def sizes(self) -> Array:
         """Number of instances of each set."""
         return np.diff(self.offsets)
@@ -230,10 +236,14 @@ class Sets:
     def __getitem__(self, key: int) -> Array: ...
 
     @overload
-    def __getitem__(self, key: slice) -> Self: ...
+    def __getitem__(self, key: slice | Array | tuple[Array, EllipsisType]) -> Self: ...
 
-    def __getitem__(self, key: int | slice) -> Array | Self:
-        """Return the instances of one set or, for a slice, the sets of a range without copying."""
+    def __getitem__(self, key: int | slice | Array | tuple[Array, EllipsisType]) -> Array | Self:
+        """Return the instances of one set, the sets of a slice without copying, or chosen sets."""
+        if isinstance(key, tuple):
+            key = key[0]
+        if isinstance(key, list | np.ndarray):
+            return self.subset(key)
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step != 1:
