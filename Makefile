@@ -13,7 +13,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint
 INSTALL_SELF := $(INSTALL) --no-build-isolation --editable
 ESLINT := $(VENV)/eslint/node_modules/.bin/eslint
 NEWS := grep --line-buffered --invert-match 'already satisfied'
-EXTRAS := chem,compiled,hub,loggers,data,plot,onnx,page,serve,slides,text,tune,cluster,dask,bench,docs,dev
+EXTRAS := chem,compiled,hub,loggers,data,devices,plot,onnx,page,serve,slides,text,tune,cluster,dask,bench,docs,dev
 
 # pipefail: pip's chatter is filtered below, its failures are not.
 SHELL := bash

@@ -33,7 +33,8 @@ from capnets.nn import kernels
 from capnets.nn.backend import use
 from capnets.sets import Sets
 from capnets.training.adamw import AdamW
-from capnets.training.fit import fit, make_fabric
+from capnets.training.device import make_fabric
+from capnets.training.fit import fit
 from capnets.training.recipe import recipe
 
 RECORDS = Path(__file__).with_suffix(".jsonl")

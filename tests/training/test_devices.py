@@ -1,12 +1,18 @@
 """Two processes that share every batch give the results of one."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 import sharing
+from capnets.errors import InputError
 from capnets.runs import Run
+from capnets.training.device import make_fabric
 from processes import Command
 
 
@@ -46,6 +52,39 @@ def test_priors_reach_all_processes(tmp_path, alone):
         assert torch.equal(two[1]["state"][name], value)
     # The mean over instances is taken in each process, and sets differ in size.
     assert two[0]["history"][-1]["valid"] == pytest.approx(one["history"][-1]["valid"], rel=0.05)
+
+
+def test_one_device_needs_no_lightning():
+    """The same bits as with a `Fabric` of one device, without the import, which takes seconds."""
+    code = """
+import sys
+import torch
+import sharing
+from capnets.estimators import SetRegressor
+from capnets.runs.config import versions
+
+sys.modules["lightning_fabric"] = None  # an import raises
+def state(**given):
+    settings = dict(hidden=4, members=1, epochs=2, early_stopping=False, random_state=0)
+    model = SetRegressor("c-gru", **settings).fit(sharing.sets_of(60, 0), **given)
+    return list(model.model_.state_dict().values())
+alone = state()
+del sys.modules["lightning_fabric"]
+from lightning_fabric import Fabric
+with_fabric = state(fabric=Fabric(accelerator="cpu", devices=1))
+print(all(map(torch.equal, alone, with_fabric)), "torch" in versions())
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert found.stdout.split() == ["True", "True"]
+
+
+def test_several_devices_without_the_extra(monkeypatch):
+    monkeypatch.setattr("capnets.errors.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"several devices needs .*'capnets\[devices\]'"):
+        make_fabric(2)
 
 
 @pytest.mark.slow

@@ -21,10 +21,9 @@ from capnets.cli.options import (
 from capnets.cli.printing import epochs, loading, print_json, print_table, stopping
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
     from capnets.learn import Plan, Problem
     from capnets.runs import Run
+    from capnets.training.device import Devices
 
 __all__ = ["make_devices", "print_quality", "train", "train_with_progress"]
 
@@ -84,14 +83,14 @@ def train(
     typer.echo(f"Explain it: capnets explain {trained.folder} FILE --html explained.html")
 
 
-def make_devices(run: RunOptions) -> Fabric:
+def make_devices(run: RunOptions) -> Devices:
     """Prepare this process for a training, and return the devices to train on."""
     import os
 
     import torch
 
     from capnets.memory import keep_freed
-    from capnets.training.fit import make_fabric
+    from capnets.training.device import make_fabric
 
     torch.set_num_threads(run.threads)
     # Otherwise the launcher of the other processes would choose the number of threads.
@@ -101,7 +100,7 @@ def make_devices(run: RunOptions) -> Fabric:
 
 
 def train_with_progress(
-    problem: Problem, plan: Plan, folder: Path, run: RunOptions, *, name: str, fabric: Fabric
+    problem: Problem, plan: Plan, folder: Path, run: RunOptions, *, name: str, fabric: Devices
 ) -> Run:
     """Train a plan into a folder; the first of several processes shows the progress."""
     from capnets.learn import train as train_plan

@@ -21,12 +21,12 @@ from capnets.learn.seen import read_keys, set_keys
 from capnets.learn.teacher import distill, pooled_teacher
 from capnets.runs import Run
 from capnets.training.callbacks import Callback, EpochEnd, check_callbacks
-from capnets.training.fit import make_fabric
+from capnets.training.device import OneDevice, make_fabric
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from capnets.training.device import Devices
 
 __all__ = ["NETWORK", "SetEstimator"]
 
@@ -84,7 +84,7 @@ class SetEstimator(FittedEstimator):
         *,
         teacher: Any = None,
         callbacks: Sequence[Callback] = (),
-        fabric: Fabric | None = None,
+        fabric: Devices | None = None,
     ) -> Self:
         """Train on sets and their labels.
 
@@ -123,9 +123,9 @@ class SetEstimator(FittedEstimator):
             model, history = learn(problem, plan, callbacks=hooks, fabric=fabric)
         return self._adopt(model, history, plan.config(problem), plan)
 
-    def _plan(self, problem: Problem, fabric: Fabric) -> Plan:
+    def _plan(self, problem: Problem, fabric: Devices) -> Plan:
         """Choose a plan; of several processes, the first one chooses for all."""
-        if fabric.world_size == 1:
+        if isinstance(fabric, OneDevice):
             return choose(problem, self.options(), progress=self._show_choice())
         plan = None
         if fabric.is_global_zero:

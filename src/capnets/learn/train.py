@@ -18,10 +18,11 @@ from capnets.learn.teacher import distill, pooled_teacher
 from capnets.models import Ensemble, SetModel, parameters
 from capnets.runs import Run
 from capnets.training.callbacks import Callback
-from capnets.training.fit import History, fit, make_fabric
+from capnets.training.device import make_fabric
+from capnets.training.fit import History, fit
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from capnets.training.device import Devices
 
 __all__ = ["Learned", "learn", "train"]
 
@@ -42,7 +43,7 @@ def learn(
     *,
     checkpoint: Path | None = None,
     callbacks: Sequence[Callback] = (),
-    fabric: Fabric | None = None,
+    fabric: Devices | None = None,
 ) -> Learned:
     """Train the network of a plan in memory.
 
@@ -94,7 +95,7 @@ def train(
     resume: bool = False,
     force: bool = False,
     callbacks: Sequence[Callback] = (),
-    fabric: Fabric | None = None,
+    fabric: Devices | None = None,
 ) -> Run:
     """Train a plan into a run folder and measure the result.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from capnets.errors import InputError
@@ -68,6 +69,9 @@ class RunConfig(Record):
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the main libraries."""
-    names = ("capnets", "torch", "numpy", "lightning-fabric", "scikit-learn")
-    return {"python": platform.python_version(), **{n: version(n) for n in names}}
+    """Return the versions of Python and of the main libraries that are installed."""
+    found = {"python": platform.python_version()}
+    for name in ("capnets", "torch", "numpy", "lightning-fabric", "scikit-learn"):
+        with suppress(PackageNotFoundError):  # lightning-fabric is an extra
+            found[name] = version(name)
+    return found

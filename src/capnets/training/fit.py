@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from capnets.errors import InputError, unknown
+from capnets.errors import InputError
 from capnets.models.base import SetModel
 from capnets.models.ensemble import Ensemble
 from capnets.nn.backend import threads_for
 from capnets.sets import Sets
 from capnets.training.callbacks import Callback, check_callbacks
+from capnets.training.device import make_fabric
 from capnets.training.loop import measure, run_epoch
 from capnets.training.priors import Prior
 from capnets.training.recipe import Recipe
@@ -22,9 +22,9 @@ from capnets.training.setup import Setup
 from capnets.training.state import History, State
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from capnets.training.device import Devices
 
-__all__ = ["Diverged", "History", "fit", "make_fabric", "measure"]
+__all__ = ["Diverged", "History", "fit", "measure"]
 
 
 class Diverged(InputError):  # noqa: N818
@@ -42,7 +42,7 @@ def fit(
     priors: Sequence[Prior] = (),
     checkpoint: Path | None = None,
     callbacks: Sequence[Callback] = (),
-    fabric: Fabric | None = None,
+    fabric: Devices | None = None,
 ) -> History:
     """Train a network in place; it ends with the weights of the best epoch.
 
@@ -79,7 +79,8 @@ def fit(
     callbacks
         Hooks for progress bars and loggers (see `capnets.training.callbacks`).
     fabric
-        Devices, processes and precision; by default one device of the best kind available.
+        Devices and precision, such as a launched `Fabric` of lightning-fabric; by default one
+        device of the best kind available.
 
     Returns
     -------
@@ -140,34 +141,3 @@ def _run(setup: Setup, checkpoint: Path | None, callbacks: Sequence[Callback]) -
     for callback in listening:
         callback.on_fit_end(state.history)
     return state.history
-
-
-def make_fabric(devices: int = 1, *, device: str | None = None) -> Fabric:
-    """Return devices, with mixed precision only where it pays.
-
-    Parameters
-    ----------
-    devices
-        Number of devices. With several, `launch` of the result starts the program once more for
-        every other one.
-    device
-        Kind: `cpu`, `cuda` or `mps`; None takes the best available.
-    """
-    from lightning_fabric import Fabric
-
-    available = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if device is not None and not available.get(device, False):
-        if device not in available:
-            raise unknown("device", device, available)
-        raise InputError(f"device {device!r} is not available here; leave it out, or use 'cpu'")
-    fast = available["cuda"] and device in (None, "cuda")
-    return Fabric(
-        accelerator=device or "auto",
-        devices=devices,
-        strategy="ddp" if devices > 1 else "auto",
-        precision="bf16-mixed" if fast else "32-true",
-    )

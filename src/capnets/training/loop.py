@@ -85,6 +85,7 @@ def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
             network = state.network if view is model else view
             prediction = masked.in_groups(network, x, batch.mask)
     assert batch.y is not None
+    prediction = prediction.to(model.unit.dtype)  # mixed precision
     each = setup.loss.each(prediction, batch.y, unit=model.unit)
     state.replay.record(batch.set_index, each, batch.weights)
     loss = objective = mean(each, batch.weights) * _factor(setup, batch)

@@ -23,7 +23,7 @@ from capnets.training.priors import Prior, check_priors
 from capnets.training.recipe import Recipe
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from capnets.training.device import Devices
 
 __all__ = ["Setup", "random_stream"]
 
@@ -39,7 +39,7 @@ class Setup:
     seed: int
     loss_name: str
     priors: Sequence[Prior]
-    fabric: Fabric
+    fabric: Devices
 
     def __post_init__(self) -> None:
         check_priors(self.priors)

@@ -13,6 +13,7 @@ from capnets.errors import InputError
 from capnets.models.base import SetModel
 from capnets.training.adamw import AdamW
 from capnets.training.checkpoint import Checkpoint
+from capnets.training.device import OneDevice
 from capnets.training.init import begin
 from capnets.training.muon import Muon
 from capnets.training.recipe import Recipe
@@ -40,7 +41,7 @@ class State:
     Attributes
     ----------
     network
-        The network as it is called in training: wrapped by the fabric.
+        The network as it is called in training: wrapped by a `Fabric`.
     """
 
     def __init__(self, setup: Setup, checkpoint: Path | None) -> None:
@@ -58,8 +59,10 @@ class State:
         if saved is not None:
             groups = optimizer.state_dict()["param_groups"]
             optimizer.load_state_dict({"state": saved.optimizer["state"], "param_groups": groups})
-        self.network, self.optimizer = setup.fabric.setup(setup.model, optimizer)
-        self.network.mark_forward_method("added_values")
+        wrapped: tuple[Any, Any] = setup.fabric.setup(setup.model, optimizer)
+        self.network, self.optimizer = wrapped
+        if not isinstance(setup.fabric, OneDevice):
+            self.network.mark_forward_method("added_values")
 
     @property
     def finished(self) -> bool:
