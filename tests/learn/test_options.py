@@ -57,7 +57,7 @@ def test_estimators_say_it_too(kind, asked):
         (SetRegressor(loss="huber"), "name a network"),
         (SetRegressor("c-gru", loss="hubber"), "unknown loss 'hubber': did you mean 'huber'"),
         (SetRegressor("c-gru", loss="quantile:2"), "quantile '2' is not a number between"),
-        (SetRegressor("c-gru", loss="poisson"), "does not predict amounts"),
+        (SetRegressor("c-gru", loss="logistic"), "does not predict amounts"),
         (SetRegressor("c-trees", loss="absolute"), "trees grow by squared errors"),
         (SetSurvival("c-gru", loss="huber"), "this target is learned by 'cox'"),
     ],

@@ -119,7 +119,11 @@ class TrainingOptions:
     ] = None
     loss: Annotated[
         str | None,
-        option(panel=TRAINING, help="absolute, huber or quantile:0.9.", show_default="squared"),
+        option(
+            panel=TRAINING,
+            help="absolute, huber, quantile:0.9, or poisson for counts.",
+            show_default="squared",
+        ),
     ] = None
     epochs: Annotated[int | None, option(panel=TRAINING, help="Epochs of each network.")] = None
     batch_size: Annotated[int | None, option(panel=TRAINING, help="Sets per step.")] = None

@@ -57,7 +57,7 @@ def train(
             data = folders.of(file, columns.folder, show_reading) if columns.folder else file
             problem, note = file_problem(
                 data, columns.of(file), classify=columns.classify, survival=columns.survival,
-                folder=Path(scratch) / "s",
+                counts=training.loss == "poisson", folder=Path(scratch) / "s",
             )  # fmt: skip
         if not quiet:
             typer.echo(note, err=True)

@@ -135,6 +135,8 @@ class SetEstimator(FittedEstimator):
 
     def _distilled(self, problem: Problem, plan: Plan, teacher: Any) -> tuple[Problem, Plan]:
         """Return the problem with sets that a teacher labels, and a plan for their number."""
+        if problem.target.kind == "count":
+            raise InputError("teacher: only amounts and classes can be taught; leave it out")
         if isinstance(teacher, str):
             if teacher != "pooled":
                 raise unknown("teacher", teacher, ["pooled"])
@@ -212,7 +214,7 @@ class SetEstimator(FittedEstimator):
             priors=list(plan.priors) or None, recipe=plan.recipe, random_state=plan.seed,
         )  # fmt: skip
         estimator._adopt(run.model, run.history, config, plan)
-        if plan.loss != estimator.target_.loss:
+        if plan.loss not in ("squared", "logistic", "softmax", "cox"):  # those of the targets
             estimator.loss = plan.loss
         estimator.training_keys_ = read_keys(run.folder)
         if estimator.schema_ is not None:

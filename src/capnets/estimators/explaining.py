@@ -55,6 +55,8 @@ def explain_estimator(
         found = _with_sentences(found, X, estimator.schema_, sets)
     if estimator.target_.kind == "survival":
         return replace(found, unit="log-hazard")
+    if estimator.target_.kind == "count":
+        found = replace(found, unit="logarithm")
     if not estimator.classifies:
         return replace(found, output=names[index or 0] if len(names) > 1 else "")
     return _with_classes(estimator, found, sets, index or 0)

@@ -13,6 +13,7 @@ from capnets.errors import InputError
 from capnets.estimators import targets
 from capnets.estimators.inputs import read
 from capnets.estimators.per_set import labels_of, weighted, weights_of
+from capnets.estimators.targets import as_counts
 from capnets.estimators.times import as_survival
 from capnets.ingest import Columns, FeatureFolder, Schema, SetData, check_leakage
 from capnets.ingest.addresses import is_address
@@ -68,6 +69,7 @@ def file_problem(
     *,
     classify: bool | None = None,
     survival: bool = False,
+    counts: bool = False,
     folder: Path | None = None,
 ) -> tuple[Problem, str]:
     """Return the problem of a file, and a summary of the data and of how the target is read.
@@ -83,6 +85,8 @@ def file_problem(
         targets of 0 and 1 are classes, other numbers are amounts.
     survival
         Whether the two targets are a time and an event.
+    counts
+        Whether targets are counts, to be learned with a Poisson loss.
     folder
         As in `data_problem`.
     """
@@ -95,6 +99,9 @@ def file_problem(
     if survival:
         problem = as_survival(problem)
         note = _events(problem)
+    elif counts and not named and not classify:
+        problem = as_counts(problem)
+        note = f"Predicting a count, from 0 to {np.asarray(problem.train.y).max():g}, as requested."
     else:
         problem, note = _meant(problem, columns, classify=classify, named=named)
     if len(problem.train) < MIN_SETS:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from sklearn.base import RegressorMixin
 
 from capnets.estimators.base import SetEstimator
+from capnets.estimators.targets import as_counts
+from capnets.learn import Problem
 from capnets.sets import Array
 
 __all__ = ["SetRegressor"]
@@ -47,8 +50,9 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         A `Recipe` or the name of one; None chooses by the number of sets. A dictionary changes
         single settings of the default recipe: `{"batch_size": 16}`.
     loss
-        `squared` (by default), `absolute`, `huber` or a quantile such as `quantile:0.9`. Others
-        than `squared` need a named network.
+        `squared` (by default), `absolute`, `huber`, a quantile such as `quantile:0.9`, or `poisson`
+        for counts: the logarithm of the expected count is the sum of the added values, `predict`
+        returns the expected count. Others than `squared` need a named network.
     epochs
         Number of epochs, if not the recipe's.
     early_stopping
@@ -91,6 +95,13 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
         tags.target_tags.required = False  # X may hold the labels
         tags.target_tags.multi_output = True
         return tags
+
+    def problem(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, folder: Path | None = None
+    ) -> Problem:
+        """Return what `fit` would learn from X and y."""
+        problem = super().problem(X, y, sample_weight, folder=folder)
+        return as_counts(problem) if self.loss == "poisson" else problem
 
     def predict(self, X: Any) -> Array:
         """Return one prediction per set (a row where y had rows), in the order of `set_ids`."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from capnets.errors import InputError
+from capnets.estimators.per_set import named
 from capnets.ingest import SetData
-from capnets.learn.target import Target
+from capnets.learn import Problem, Target
 from capnets.sets import Array
 
-__all__ = ["amounts", "classes"]
+__all__ = ["amounts", "as_counts", "classes"]
 
 #: Amounts beyond this, or all below its inverse, have squares that float32 cannot hold.
 LARGEST = 1e18
@@ -43,6 +45,20 @@ def amounts(labels: Array, data: SetData | None) -> tuple[Array, Target]:
     flat = labels.ndim == 1
     outputs = 1 if flat else labels.shape[1]
     return labels, Target("amount", outputs, names=names, flat=flat)
+
+
+def as_counts(problem: Problem) -> Problem:
+    """Return a problem of amounts as one of counts, whose logarithms are learned."""
+    y = np.asarray(problem.train.y).reshape(len(problem.train), -1)
+    if (y < 0).any():
+        k, output = np.argwhere(y < 0)[0]
+        raise InputError(
+            f"the label of {named(problem.train, int(k))} is {y[k, output]:g}; the Poisson loss "
+            "learns counts, which are not negative"
+        )
+    if not y.any(axis=0).all():
+        raise InputError("all counts are 0: their logarithm cannot be learned")
+    return replace(problem, target=replace(problem.target, kind="count"))
 
 
 def _check_unit(labels: Array, names: tuple[str, ...]) -> None:

@@ -76,7 +76,7 @@ def resolve(source: Source, X: Any, output: int | str | None = None) -> Subject:
         return Subject(source, _sets(X, "a network"), output_index(output, names))
     if isinstance(source, Run):
         sets, target = _sets(X, "a run"), target_of(source)
-        if target.classifies:  # class numbers cannot be compared with logits
+        if target.kind != "amount":  # labels cannot be compared with logits or logarithms
             sets = replace(sets, y=None)
         return Subject(source.model, sets, output_index(output, target.output_names))
     if isinstance(source, Explainable):

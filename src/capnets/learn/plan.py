@@ -160,6 +160,8 @@ def _temperatures(config: RunConfig) -> tuple[float, ...]:
 def make_plan(problem: Problem, options: Options | None = None) -> Plan:
     """Decide everything that the options leave open."""
     options = options or Options()
+    if problem.target.kind == "count" and options.model is None:
+        raise InputError("loss 'poisson': name a network, such as c-gru (-m c-gru)")
     name = options.model or (EXACT_MODEL if problem.exact else DEFAULT_MODEL)
     _check_order_settings(name, options)
     preset = EXACT if problem.exact else preset_for(len(problem.train), problem.train.in_features)
@@ -177,6 +179,8 @@ def make_plan(problem: Problem, options: Options | None = None) -> Plan:
 
 def _loss(name: str, problem: Problem, options: Options) -> str:
     asked, default = options.loss, problem.target.loss
+    if name == "c-trees" and "poisson" in (asked, default):
+        raise InputError("loss 'poisson': trees grow by squared errors; use c-pool")
     if asked is None or asked == default:
         return default
     if problem.target.kind != "amount":
@@ -184,8 +188,8 @@ def _loss(name: str, problem: Problem, options: Options) -> str:
     found = find_loss(asked)
     if not found.scaled:
         raise InputError(
-            f"loss {asked!r}: its network does not predict amounts; use squared, absolute, huber "
-            "or quantile:0.9, or train by `capnets.training.fit`"
+            f"loss {asked!r}: its network does not predict amounts; use squared, absolute, huber, "
+            "quantile:0.9 or poisson, or train by `capnets.training.fit`"
         )
     if name == "c-trees":
         raise InputError(f"loss {asked!r}: trees grow by squared errors; use c-pool")
@@ -199,7 +203,8 @@ def _teacher(problem: Problem, options: Options) -> str | None:
         raise unknown("teacher", options.teacher, TEACHERS)
     if problem.train.covariates is not None:
         raise InputError("teacher: sets with covariates cannot be taught; leave one of both out")
-    if problem.exact or problem.target.kind == "survival" or problem.instances == "pictures":
+    untaught = problem.exact or problem.target.kind in ("survival", "count")
+    if untaught or problem.instances == "pictures":
         raise InputError("teacher: only amounts and classes of rows can be taught; leave it out")
     return options.teacher
 
@@ -241,10 +246,10 @@ def _network(name: str, problem: Problem, options: Options, preset: Preset) -> M
             f"activation {options.activation!r} gives no negative values, and logits need them; "
             "use activation='identity'"
         )
-    if problem.target.classifies and options.aggregation == "any":
+    if problem.target.kind != "amount" and options.aggregation == "any":
         raise InputError(
-            "aggregation 'any' predicts probabilities, but a classifier learns logits; "
-            "use SetRegressor with labels 0 and 1"
+            "aggregation 'any' predicts probabilities, but a classifier learns logits, and counts "
+            "and times are learned as logarithms; use SetRegressor with labels 0 and 1"
         )
     return ModelSpec(
         name,

@@ -1,7 +1,7 @@
-"""Meaning of labels: amounts, classes, several labels at once, or times until an event.
+"""Meaning of labels: amounts, counts, classes, several labels at once, or times until an event.
 
-Added values of classes are logits. They are summed first, and the link (logistic or softmax) is
-applied to the sum, so they stay additive.
+Added values of classes are logits, those of counts are logarithms. They are summed first, and the
+link (logistic, softmax or exponential) is applied to the sum, so they stay additive.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = ["KINDS", "Target"]
 
 KINDS = {
     "amount": "numbers, predicted with a squared loss",
+    "count": "numbers of at least 0, predicted with a Poisson loss",
     "class": "one class per set",
     "labels": "several labels per set, each present or absent",
     "survival": "a time, and whether the event happened then (1) or the set was censored (0)",
@@ -35,7 +36,7 @@ class Target:
     Parameters
     ----------
     kind
-        `amount`, `class`, `labels` or `survival`.
+        `amount`, `count`, `class`, `labels` or `survival`.
     outputs
         Number of network outputs: one per amount, label or class; two classes share one.
     classes
@@ -71,7 +72,7 @@ class Target:
     def loss(self) -> str:
         """Return the name of the training loss."""
         if not self.classifies:
-            return "cox" if self.kind == "survival" else "squared"
+            return {"survival": "cox", "count": "poisson"}.get(self.kind, "squared")
         return "logistic" if self.kind == "labels" or len(self.classes) == 2 else "softmax"
 
     @property
@@ -96,7 +97,9 @@ class Target:
         return shares
 
     def decide(self, raw: Array) -> Array:
-        """Map network outputs to predictions: amounts, the likeliest class, or rows of 0 and 1."""
+        """Map network outputs to predictions: numbers, the likeliest class, or rows of 0 and 1."""
+        if self.kind == "count":
+            raw = np.exp(raw)
         if not self.classifies:
             return raw[:, 0] if self.flat else raw
         shares = self.probabilities(raw)
@@ -113,7 +116,7 @@ class Target:
 
     def memberships(self, y: Array) -> Array:
         """Return sets x (classes, or presence and absence of every label), as 0 and 1."""
-        if self.kind == "amount":
+        if self.kind in ("amount", "count"):
             return np.zeros((len(y), 0), dtype=np.int64)
         if self.kind == "survival":
             return np.stack([y[:, 1] > 0, y[:, 1] <= 0], axis=1).astype(np.int64)
@@ -127,6 +130,8 @@ class Target:
         y = np.asarray(y)
         if self.kind == "amount":
             return metrics.regression(y.reshape(raw.shape), raw)
+        if self.kind == "count":
+            return metrics.regression(y.reshape(raw.shape), np.exp(raw))
         if self.kind == "survival":
             return {"concordance": concordance(*map(torch.as_tensor, (raw[:, 0], *y.T)))}
         shares = self.probabilities(raw)
@@ -174,6 +179,8 @@ class Target:
         """Return the target as it is recorded with a run."""
         if self.kind == "amount":
             return {"estimator": "SetRegressor", "labels": {"flat": self.flat}}
+        if self.kind == "count":
+            return {"estimator": "SetRegressor", "labels": {"flat": self.flat, "counts": True}}
         if self.kind == "survival":
             return {"estimator": "SetSurvival", "labels": {"flat": True}}
         classes = list(self.classes) if self.kind == "class" else list(range(self.outputs))
@@ -188,7 +195,8 @@ class Target:
         try:
             labels = data["labels"]
             if data["estimator"] == "SetRegressor":
-                return cls("amount", outputs, names=names, flat=bool(labels["flat"]))
+                kind = "count" if labels.get("counts") else "amount"
+                return cls(kind, outputs, names=names, flat=bool(labels["flat"]))
             if data["estimator"] == "SetSurvival":
                 return cls("survival", outputs, names=names)
             if labels["multilabel"]:

@@ -145,6 +145,8 @@ def _network(run: Run) -> dict[str, Any]:
 
     model, data = run.model, run.config.data
     target = target_of(run)
+    if target.kind == "count":
+        raise InputError("interactive pages do not show counts; use `capnets explain … --html`")
     built = graphs(model)
     return {
         "name": run.config.model.title,
