@@ -166,6 +166,11 @@ def test_faults():
         (y * [1, 0], "no set has an event"),
         (y[:, 0], "expected a time and an event"),
         (pd.DataFrame({"time": y[:, 0]}), "needs the columns 'time' and 'event', but has 'time'"),
+        (pd.DataFrame({"time": y[:, 0], "event": "dead"}), "'event' of y is not numeric.*'dead'"),
+        (
+            pd.DataFrame({"time": pd.to_timedelta(y[:, 0], unit="D"), "event": y[:, 1]}),
+            "'time' of y is not numeric .*timedelta",
+        ),
         (np.array([(1.0, 2.0)] * 30, dtype=[("a", float), ("b", float)]), "one Boolean field"),
     ]
     for labels, message in faults:

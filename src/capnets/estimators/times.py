@@ -36,13 +36,30 @@ def as_columns(y: Any) -> Any:
                 "y needs the columns 'time' and 'event', but has "
                 + ", ".join(map(repr, getattr(y, "columns", [y.name] if y.ndim == 1 else ())))
             )
-        return y.astype(float)
+        return _as_numbers(y)
     array = np.asarray(y)
     if array.dtype.names is not None:
         array = _fields(array)
     if array.ndim != 2 or array.shape[1] != 2:
         raise InputError(f"y has shape {array.shape}; expected a time and an event per set")
     return array
+
+
+def _as_numbers(y: Any) -> Any:
+    """Return a frame of numbers; name the column that holds something else."""
+    names = getattr(y, "columns", ())
+    for k, name in enumerate(names):
+        column = y.iloc[:, k]
+        try:
+            if column.dtype.kind in "mM":
+                raise TypeError(f"it holds {column.dtype}")
+            column.astype(float)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"column {name!r} of y is not numeric ({error}); the time is a number, such as "
+                "days, and the event is 1 (event) or 0 (censored)"
+            ) from error
+    return y.astype(float)
 
 
 def _fields(y: Array) -> Array:
