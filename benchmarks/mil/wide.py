@@ -1,6 +1,7 @@
 """Compare features and principal components as inputs, where features outnumber instances.
 
     python benchmarks/mil/wide.py
+    python benchmarks/mil/wide.py --fold web1    # time a fold beside torchmil's ABMIL
 
 Sentences as bags of words, from two data sets that are not in the arena: 240 comments on talks, 300
 book reviews; the label is whether the rating is above the median. AUC on 600 other sets, mean over
@@ -9,6 +10,7 @@ three draws, two networks per candidate; processor seconds of a training.
 
 from __future__ import annotations
 
+import argparse
 import time
 from dataclasses import replace
 
@@ -32,9 +34,32 @@ COMPARED = [c for c in CANDIDATES if c.title in ("c-gru:mean+sum:learned", "c-de
             "c-pool:sum:learned", "c-trees:sum:learned", "c-pairs:sum:learned")]  # fmt: skip
 
 
+#: Methods of the arena whose fold is timed: two capacity networks as named, and another's.
+TIMED = ("abmil", "c-deepset", "c-gru")
+
+
+def time_fold(name: str, fold: int = 0) -> None:
+    """Print processor seconds and AUC of one fold of the arena for every timed method."""
+    from run import load, one_fold, peer, splits
+    from torchmil.models import ABMIL  # noqa: F401  # imports do not count
+
+    sets = load(name)
+    print(name, f"{len(sets)} sets", f"{sets.in_features} features", f"fold {fold}", sep=" | ")
+    train, test = list(splits(name, sets, 0))[fold]
+    for method in TIMED:
+        found = (peer if method == "abmil" else one_fold)(name, sets, method, train, test, fold)
+        area = roc_auc_score(found["labels"], found["scores"])
+        print(method, f"{found['cpu_seconds']} s", f"AUC {area:.3f}", sep=" | ", flush=True)
+
+
 def main() -> None:
-    """Print a line per data set, input and draw, then the means."""
+    """Print a line per data set and input, or the times of one fold."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fold", metavar="DATA", help="time one fold of this data set instead")
+    given = parser.parse_args()
     torch.set_num_threads(1)
+    if given.fold:
+        return time_fold(given.fold)
     for name in TRAIN:
         for inputs in ("standardize", "project"):
             found = np.array([one_draw(name, inputs, draw) for draw in range(DRAWS)])
