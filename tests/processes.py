@@ -7,11 +7,17 @@ begins in a tenth of a second instead of five.
 import io
 import multiprocessing
 import os
-import resource
 import signal
 import sys
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+
+import pytest
+
+if os.name != "posix":
+    pytest.skip("needs processes that are forked, limited and killed", allow_module_level=True)
+
+import resource
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
