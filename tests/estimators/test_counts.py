@@ -20,11 +20,13 @@ FAST = QUICK | {"loss": "poisson", "epochs": 3}
 
 def test_predictions_are_the_exponentials_of_added_values(tmp_path):
     model = SetRegressor(**FAST).fit(X, Y)
+    assert model.spec_.baseline == "learned"  # without one, an empty set would count one
     values = np.add.reduceat(model.added_values(X), np.cumsum([0, *map(len, X[:-1])]))
     np.testing.assert_allclose(model.predict(X), np.exp(model.baseline_ + values), rtol=1e-4)
     assert abs(np.log(model.predict(X).mean() / Y.mean())) < 1
     found = model.explain(X)
     assert found.unit == "logarithm"
+    assert "(logarithm)" in found.to_html()
     np.testing.assert_allclose(np.exp(found.predictions), model.predict(X), rtol=1e-4)
     model.save(tmp_path / "run")
     loaded = load_estimator(tmp_path / "run")
@@ -39,7 +41,7 @@ def test_coefficients_of_sets_of_one_are_those_of_a_poisson_regression():
     y = draw.poisson(np.exp(0.3 + x @ [0.5, -0.8]))
     expected = PoissonRegressor(alpha=0, tol=1e-8).fit(x, y)
     model = SetRegressor(
-        "c-linear", baseline="learned", members=1, orders=1, loss="poisson", random_state=0,
+        "c-linear", members=1, orders=1, loss="poisson", random_state=0,
         epochs=150, recipe={"learning_rate": 0.02, "batch_size": 400, "weight_decay": 0.0},
     ).fit(list(x[:, None]), y)  # fmt: skip
     probes = np.array([[0.0, 0], [1, 0], [0, 1]])
@@ -60,6 +62,7 @@ def test_command_line(tmp_path):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "Predicting a count" in done.output
+    assert "(logarithm)" in invoke("explain", run, file, "--sets", "0").output
     assert invoke("predict", run, file, "-o", out).exit_code == 0
     rows = pd.read_csv(out)
     sums = rows.groupby("set").added_value.sum() + rows.get("baseline", 0 * rows["row"]).iloc[0]

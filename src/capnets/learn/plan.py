@@ -278,11 +278,16 @@ def _inputs(problem: Problem, options: Options) -> str:
 
 
 def _baseline(name: str, problem: Problem, options: Options) -> str:
-    """Return the default baseline: learned if there are covariates and the network allows it."""
+    """Return the default baseline.
+
+    It is learned if there are covariates, and for counts, whose values add to a logarithm; but only
+    if the network allows it.
+    """
     signed = options.activation in (None, "identity") and not problem.exact
     entry = MODELS.get(name)
     allowed = entry is not None and "learned" in entry.baselines
-    return "learned" if problem.train.n_covariates and signed and allowed else "none"
+    wanted = problem.train.n_covariates or problem.target.kind == "count"
+    return "learned" if wanted and signed and allowed else "none"
 
 
 def _sorting(problem: Problem, sort: str | int | None) -> str | int:

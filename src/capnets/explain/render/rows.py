@@ -75,7 +75,8 @@ class SetRows:
     def caption(self) -> str:
         """Return prediction, probability and truth in one line."""
         if self.probability is None:
-            parts = [f"predicted {number(self.prediction)}"]
+            unit = f" ({self.unit})" if self.unit else ""
+            parts = [f"predicted {number(self.prediction)}{unit}"]
         else:
             parts = [f"P({self.output}) = {self.probability:.3f}"]
             parts += [f"predicted {self.predicted_class}"] if self.predicted_class else []
