@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 from sklearn.decomposition import PCA
+from sklearn.utils.extmath import randomized_svd
 
 from capnets.errors import InputError
-from capnets.nn.projection import COMPONENTS, Project
+from capnets.nn.projection import COMPONENTS, RECENT, Project, _recent
 
 FEATURES = COMPONENTS + 44
 
@@ -48,6 +49,28 @@ def test_equal_instances_give_zeros(rows):
     layer = Project(FEATURES)
     layer.learn(rows[:1].expand(50, -1), seed=0)
     assert torch.isfinite(layer(rows)).all()
+
+
+def test_components_of_the_same_instances_are_computed_once(rows, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "sklearn.utils.extmath.randomized_svd",
+        lambda *args, **how: calls.append(how) or randomized_svd(*args, **how),
+    )
+    layers = [Project(FEATURES) for _ in range(4)]
+    asked = ((rows[:300], 0), (rows[:300].clone(), 0), (rows[:300], 1), (rows[1:301], 0))
+    for layer, (x, seed) in zip(layers, asked, strict=True):
+        layer.learn(x, seed=seed)
+    assert len(calls) == 3
+    assert torch.equal(layers[0].components, layers[1].components)
+    for other in layers[2:]:
+        assert not torch.equal(layers[0].components, other.components)
+
+
+def test_few_results_are_kept(rows):
+    for seed in range(RECENT + 2):
+        Project(FEATURES).learn(rows[:10], seed=seed)
+    assert len(_recent) == RECENT
 
 
 def test_dropout_in_training_only(rows):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +19,10 @@ COMPONENTS = 256
 PER_COMPONENT = 3
 #: Largest number of instances that components are computed from.
 INSTANCES = 8192
+#: Number of results that are kept: compared networks learn from the same three folds.
+RECENT = 3
+
+_recent: dict[tuple[bytes, int, int], tuple[np.ndarray, np.ndarray]] = {}
 
 
 class Dropout(nn.Module):
@@ -54,14 +61,12 @@ class Project(nn.Module):
 
     def learn(self, x: Tensor, *, seed: int) -> None:
         """Compute the components of some instances (rows)."""
-        from sklearn.utils.extmath import randomized_svd
-
         if len(x) > INSTANCES:
             drawn = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
             x = x[drawn[:INSTANCES].sort().values]
         self.mean.copy_(x.mean(0))
         kept = min(COMPONENTS, max(1, len(x) // PER_COMPONENT))
-        _, lengths, directions = randomized_svd((x - self.mean).numpy(), kept, random_state=seed)
+        lengths, directions = _principal((x - self.mean).numpy(), kept, seed)
         deviations = torch.from_numpy(lengths) / len(x) ** 0.5
         some = deviations > 1e-6 * deviations.max()
         scale = torch.where(some, 1 / deviations.clamp_min(1e-30), 0.0)
@@ -77,3 +82,20 @@ class Project(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         found: Tensor = self.dropout(self.project(x))
         return found
+
+
+def _principal(x: np.ndarray, kept: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest singular values of a matrix and their directions; remember the last few.
+
+    With thousands of features, the decomposition takes as long as a short training.
+    """
+    from sklearn.utils.extmath import randomized_svd
+
+    key = (hashlib.blake2b(np.ascontiguousarray(x).data).digest(), kept, seed)
+    found = _recent.get(key)
+    if found is None:
+        found = randomized_svd(x, kept, random_state=seed)[1:]
+        _recent[key] = found
+        for old in list(_recent)[:-RECENT]:
+            _recent.pop(old, None)
+    return found
