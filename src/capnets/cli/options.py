@@ -92,7 +92,7 @@ class NetworkOptions:
         option(panel=NETWORK, help="identity, or without negative values: abs, softplus."),
     ] = None
     aggregation: Annotated[
-        str | None, option(panel=NETWORK, help="Combine values by sum, mean, mean+sum or last.")
+        str | None, option(panel=NETWORK, help="Combine values: sum, mean, mean+sum, last or any.")
     ] = None
     baseline: Annotated[
         str | None, option(panel=NETWORK, help="Prediction for the empty set: none (0), learned.")
