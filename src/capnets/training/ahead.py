@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from capnets.models.base import SetModel
 from capnets.models.pool import PoolNetwork
@@ -20,7 +20,7 @@ from capnets.nn.projection import Project
 from capnets.sets import Sets
 from capnets.sets.batch import Batches
 
-__all__ = ["Ahead", "components", "pooled", "read_ahead"]
+__all__ = ["Ahead", "behind_projection", "components", "pooled", "read_ahead"]
 
 Predict = Callable[[Tensor, Tensor | None], Tensor]
 #: Sets that are pooled at once; instances that are projected at once.
@@ -50,7 +50,7 @@ def read_ahead(model: SetModel, data: Batches) -> Ahead | None:
         return Ahead(Batches(_one_row(data.sets, pooled(model, data))), _of_statistics)
     if isinstance(model.inputs, Project):
         found = replace(data.sets, instances=components(model.inputs, data), feature_names=None)
-        return Ahead(Batches(found), _of_components)
+        return Ahead(Batches(found), behind_projection)
     return None
 
 
@@ -67,10 +67,14 @@ def pooled(model: PoolNetwork, data: Batches) -> Tensor:
 
 
 @torch.no_grad()
-def components(inputs: Project, data: Batches) -> np.ndarray:
-    """Return the components of every instance."""
-    rows = torch.split(torch.arange(len(data.instances)), ROWS)
-    return torch.cat([inputs.project(data.gather(part)) for part in rows]).numpy()
+def components(inputs: nn.Module, data: Batches) -> np.ndarray:
+    """Return the components of every instance of the sets; 0 for others of the instance table."""
+    assert isinstance(inputs, Project)
+    found = np.zeros((len(data.instances), len(inputs.components)), dtype=np.float32)
+    for part in torch.split(torch.unique(data.index), ROWS):
+        rows = data.gather(part).to(inputs.mean)
+        found[part.numpy()] = inputs.project(rows).cpu().numpy()
+    return found
 
 
 def _one_row(sets: Sets, rows: Tensor) -> Sets:
@@ -84,7 +88,8 @@ def _of_statistics(model: SetModel) -> Predict:
     return lambda x, mask: model.unit * model.predict_pooled(x[:, 0])
 
 
-def _of_components(model: SetModel) -> Predict:
+def behind_projection(model: SetModel) -> SetModel:
+    """Return a network that reads components instead of features and shares all weights."""
     assert isinstance(model.inputs, Project)
     view = copy(model)
     view._modules = dict(model._modules) | {"inputs": model.inputs.dropout}
