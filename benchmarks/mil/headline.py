@@ -4,9 +4,9 @@
 
 README: six methods on the folds that they share, the area under the ROC curve, or R² for amounts.
 Data sets appear once the automatic choice has run on all folds; a dash means that a method has not.
-The page of findings: the automatic choice beside the best other method, its log loss, and values
-with known truth. With --check, nothing is written, and the command fails if a table differs from
-the records.
+The page of findings: the automatic choice beside the best other method, in a sentence and a table,
+its log loss, and values with known truth. With --check, nothing is written, and the command fails
+if a page differs from the records.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from calibration import rows_of_losses
-from table import FOLDS, _measure, shared, summary
+from table import FOLDS, _measure, compared, shared, summary
 
 from capnets.files import write_text
 
@@ -64,6 +65,7 @@ def main() -> None:
     known = [json.loads(line) for line in KNOWN.read_text().splitlines()]
     write(README, {"real sets": table(lines)}, check=check)
     blocks = {
+        "answer": answer(lines),
         "summary": "\n".join(summary(lines)),
         "calibration": "\n".join(rows_of_losses(lines)),
         "known": known_values(known),
@@ -81,6 +83,20 @@ def write(path: Path, blocks: dict[str, str], *, check: bool) -> None:
         write_text(path, text)
     elif text != before:
         raise SystemExit(f"{path.name} does not show the records: {Path(__file__).name}")
+
+
+def answer(lines: list[dict[str, Any]]) -> str:
+    """Count the data sets where the automatic choice is ahead, level or behind."""
+    found = compared(lines)
+    ahead = [x for x in found if x.difference >= 0]
+    level = [x for x in found if -x.error <= x.difference < 0]
+    behind = [f"{x.name} ({-x.difference:.3f})" for x in found if x.difference < -x.error]
+    said = (
+        f"Of {len(found)} data sets, the automatic choice is level with or ahead of every "
+        f"other method that was run on {len(ahead)}, within one standard error of the best of them "
+        f"on {len(level)}, and further behind on {' and '.join(behind) or 'none'}."
+    )
+    return textwrap.fill(said, 118)
 
 
 def known_values(lines: list[dict[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +99,23 @@ def summary(lines: list[dict[str, Any]]) -> list[str]:
         "| halves |",
         "|---" * 9 + "|",
     ]
-    for name in TEN:
-        found = shared(lines, name)
-        if len(found) > 1:
-            rows.append(_compared(name, found.pop("auto"), found))
-    return rows
+    return [*rows, *(x.row for x in compared(lines))]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The automatic choice beside the best other method on a data set."""
+
+    name: str
+    difference: float
+    error: float
+    row: str
+
+
+def compared(lines: list[dict[str, Any]]) -> list[Comparison]:
+    """Compare the automatic choice with the best other method on every data set."""
+    found = {name: shared(lines, name) for name in TEN}
+    return [_compared(name, own.pop("auto"), own) for name, own in found.items() if len(own) > 1]
 
 
 def shared(lines: list[dict[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
@@ -124,7 +137,7 @@ def shared(lines: list[dict[str, Any]], name: str) -> dict[str, list[dict[str, A
     return {model: [own[key] for key in keys] for model, own in found.items() if keys}
 
 
-def _compared(name: str, auto: list[Any], rivals: dict[str, list[Any]]) -> str:
+def _compared(name: str, auto: list[Any], rivals: dict[str, list[Any]]) -> Comparison:
     classes, count = name not in AMOUNTS, FOLDS.get(name, 10)
     which = int(classes)
     figure = _measure(auto, classes)[which]
@@ -140,11 +153,12 @@ def _compared(name: str, auto: list[Any], rivals: dict[str, list[Any]]) -> str:
         halves = f"{_measure([x | {'scores': x['halves']} for x in auto], False)[0]:.3f}"
     repeats = len({x["repeat"] for x in auto})
     folds = f"{len(auto)} of {count * repeats}"
-    return (
+    row = (
         f"| {name} | {folds} | {figure:.3f} | {best} {figures[best]:.3f} "
         f"| {figure - figures[best]:+.3f} | {error:.3f} | {len(rivals)} of {len(RIVALS)} | {cost} "
         f"| {halves} |"
     )
+    return Comparison(name, figure - figures[best], error, row)
 
 
 def _standard_error(own: list[Any], other: list[Any], *, classes: bool) -> float:
