@@ -12,6 +12,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from capnets.progress import TitledProgress
+
 __all__ = [
     "console",
     "epochs",
@@ -120,7 +122,7 @@ def epochs(
 
 
 @contextmanager
-def loading() -> Iterator[Callable[[str, int, int], None]]:
+def loading() -> Iterator[TitledProgress]:
     """Show the progress of a preparation on standard error: a transient bar, or some lines."""
     from rich.progress import Progress
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,13 @@ from capnets.errors import InputError
 from capnets.files.locks import lock_folder
 from capnets.ingest.feature_files import FeatureFile, open_features
 from capnets.ingest.set_data import Part
+from capnets.progress import TitledProgress
 from capnets.sets import Array
 from capnets.sets.mapped import blocks
 from capnets.sets.precision import BFLOAT16
 
 __all__ = ["FeaturePool"]
 
-Progress = Callable[[str, int, int], None]
 """Called with a description, the amount done and the total."""
 
 LINES, INSTANCES, COORDS = "files.jsonl", "instances.bin", "coords.bin"
@@ -51,7 +51,7 @@ class FeaturePool:
         return {part.name: part for part in self._lines()}
 
     def add(
-        self, files: Sequence[Path], dtype: np.dtype[Any], *, progress: Progress | None = None
+        self, files: Sequence[Path], dtype: np.dtype[Any], *, progress: TitledProgress | None = None
     ) -> list[Part]:
         """Convert the files that are not in the pool; return the rows of all."""
         busy = f"another process is converting features into {self.folder}"

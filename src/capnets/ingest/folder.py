@@ -12,10 +12,11 @@ import numpy as np
 from capnets.errors import InputError
 from capnets.ingest.columns import Columns, Schema, missing_column
 from capnets.ingest.feature_files import FORMATS, open_features
-from capnets.ingest.feature_pool import FeaturePool, Progress
+from capnets.ingest.feature_pool import FeaturePool
 from capnets.ingest.read import SetReader, named_columns
 from capnets.ingest.set_data import Part, SetData
 from capnets.ingest.sources import Source, open_source
+from capnets.progress import TitledProgress
 from capnets.sets import Sets, offsets_of
 
 __all__ = ["FeatureFolder", "read_folder"]
@@ -58,7 +59,7 @@ class FeatureFolder:
     files: Any = None
     pool: str | Path | None = None
     partial: bool = False
-    progress: Progress | None = None
+    progress: TitledProgress | None = None
 
     def __str__(self) -> str:
         return str(self.folder if self.table is None else self.table)

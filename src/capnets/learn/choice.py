@@ -18,7 +18,6 @@ by the same temperature.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +30,7 @@ from capnets.learn.plan import Plan, make_plan
 from capnets.learn.problem import Problem
 from capnets.learn.target import Target
 from capnets.models import ModelSpec
+from capnets.progress import TitledProgress
 from capnets.sets import Array
 from capnets.training.presets import SOME_SETS
 from capnets.training.priors import Consistent
@@ -45,8 +45,6 @@ MOST_TREES = 4
 HELD_OUT = 0.2
 #: Highest temperature; beyond it, predictions are the shares of the classes.
 HOTTEST = 20.0
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def choose(
     options: Options | None = None,
     *,
     recorded: Plan | None = None,
-    progress: Progress | None = None,
+    progress: TitledProgress | None = None,
 ) -> Plan:
     """Return a plan; compare networks if none is named, and calibrate classes where sets are few.
 
@@ -198,7 +196,7 @@ def _one_size(problem: Problem) -> bool:
 
 
 def _held_out(
-    problem: Problem, plans: list[Plan], parts: Parts, progress: Progress | None
+    problem: Problem, plans: list[Plan], parts: Parts, progress: TitledProgress | None
 ) -> list[Array]:
     """Return the outputs of every candidate, as a single network, for sets it did not train on."""
     raws = []

@@ -7,9 +7,9 @@ from typing import Any
 
 from capnets.errors import InputError
 from capnets.learn.problem import Problem
+from capnets.progress import TitledProgress
 from capnets.runs import Run
 from capnets.tasks import FUNCTIONS, PROTOCOLS, TaskSets, TaskSpec, make, parse_task
-from capnets.tasks.files import Progress
 from capnets.tasks.sentiment import (
     ReviewSets,
     ReviewSpec,
@@ -41,7 +41,7 @@ def parse(
     return parse_reviews(text, embedding=embedding, seed=seed)
 
 
-def task_problem(task: Task, *, progress: Progress | None = None) -> Problem:
+def task_problem(task: Task, *, progress: TitledProgress | None = None) -> Problem:
     """Return the problem of a task; its sets are drawn here if they are not drawn yet.
 
     `progress` is called while files are fetched and features computed.
@@ -74,7 +74,7 @@ def task_of(
     test_sets: int | None = None,
     sizes: str | None = None,
     seed: int | None = None,
-    progress: Progress | None = None,
+    progress: TitledProgress | None = None,
 ) -> TaskSets | ReviewSets:
     """Return the task that a run was trained on, drawn again, with some settings changed."""
     task = run.config.data.get("task", {})

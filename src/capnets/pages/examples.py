@@ -17,10 +17,10 @@ from capnets.explain.render.instances import MOST_NUMBERS, Features, Images, Ins
 from capnets.ingest import FeatureFolder, Schema
 from capnets.learn.tasks import task_of
 from capnets.pages.explain_run import choose_sets, displayed, show_task
+from capnets.progress import TitledProgress
 from capnets.runs import Run
 from capnets.sets import Array, Sets
 from capnets.tasks import TaskSets
-from capnets.tasks.files import Progress
 
 __all__ = ["Examples", "Pixels", "examples_of"]
 
@@ -98,7 +98,7 @@ def examples_of(
     sets: str | None = None,
     show: str | None = None,
     protocol: str | None = None,
-    progress: Progress | None = None,
+    progress: TitledProgress | None = None,
 ) -> Examples:
     """Return example sets for a run: of its task, or of a file.
 
@@ -157,7 +157,7 @@ def examples_of(
 
 
 def _of_task(
-    run: Run, names: str | None, protocol: str | None, progress: Progress | None
+    run: Run, names: str | None, protocol: str | None, progress: TitledProgress | None
 ) -> Examples:
     task = task_of(run, progress=progress)
     test = task.test if protocol is None else task.test_sets(protocol)

@@ -20,10 +20,10 @@ from capnets.ingest.columns import MOLECULES
 from capnets.ingest.sources import open_source
 from capnets.learn.plan import Plan
 from capnets.learn.tasks import task_of
+from capnets.progress import TitledProgress
 from capnets.runs import Run
 from capnets.sets import Sets
 from capnets.tasks import TaskSets
-from capnets.tasks.files import Progress
 from capnets.tasks.functions import ClosedForms
 from capnets.tasks.sentiment import ReviewSets
 
@@ -49,7 +49,7 @@ def explain_run(
     seed: int = 0,
     output: str | None = None,
     show: str | None = None,
-    progress: Progress | None = None,
+    progress: TitledProgress | None = None,
 ) -> Explanation:
     """Explain some sets with the network of a run.
 

@@ -21,8 +21,8 @@ from capnets.explain.subject import target_of
 from capnets.ingest import FeatureFolder, Schema
 from capnets.pages.examples import Examples, examples_of
 from capnets.pages.runtime import NAME, Runtime, find_runtime
+from capnets.progress import TitledProgress
 from capnets.runs import Run
-from capnets.tasks.files import Progress
 from capnets.tasks.sentences import sentence_model
 
 __all__ = ["interactive_page", "page_data", "script"]
@@ -49,7 +49,7 @@ def interactive_page(
     title: str = "",
     runtime: Runtime | None = None,
     service: Sequence[str] | None = None,
-    progress: Progress | None = None,
+    progress: TitledProgress | None = None,
 ) -> str:
     """Return a page on which users can edit sets and see the values change.
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from capnets.errors import unknown
 from capnets.memory import check_memory
+from capnets.progress import TitledProgress
 from capnets.sets import Sets, offsets_of
 from capnets.tasks.counting import CLASSES, Floats
 from capnets.tasks.embeddings import embed
-from capnets.tasks.files import Progress
 from capnets.tasks.images import Images, load_images
 from capnets.tasks.specs import PROTOCOLS, TaskSpec
 
@@ -63,7 +63,7 @@ class TaskSets:
         return _part(self.spec, self.images, self.train.instances, protocol)
 
 
-def make(spec: TaskSpec, *, progress: Progress | None = None) -> TaskSets:
+def make(spec: TaskSpec, *, progress: TitledProgress | None = None) -> TaskSets:
     """Draw all sets of a task.
 
     Draw the size of a set, then the class of every instance, then an image of that class, all

@@ -12,27 +12,25 @@ import hashlib
 import os
 import tomllib
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from capnets.errors import InputError, check_extra, unknown
 from capnets.files import writing
+from capnets.progress import TitledProgress
 
 __all__ = [
     "FILES",
     "DataFile",
     "Found",
     "NoData",
-    "Progress",
     "cache_folder",
     "find",
     "known",
     "read",
 ]
 
-Progress = Callable[[str, int, int], None]
 """Called with a description, the amount done and the total."""
 
 SYSTEM_FOLDER = Path("/usr/share/datasets")
@@ -96,13 +94,13 @@ def cache_folder() -> Path:
     return Path(user_cache_dir("capnets", appauthor=False))
 
 
-def find(name: str, *, progress: Progress | None = None) -> Path:
+def find(name: str, *, progress: TitledProgress | None = None) -> Path:
     """Return the path of a verified data file; download it if necessary."""
     path, _ = _verified(_entry(name), progress)
     return path
 
 
-def read(name: str, *, progress: Progress | None = None) -> bytes:
+def read(name: str, *, progress: TitledProgress | None = None) -> bytes:
     """Return the verified content of a data file, decompressed if its entry says so."""
     _, content = _verified(_entry(name), progress)
     return content
@@ -129,7 +127,7 @@ def _entry(name: str) -> DataFile:
     return FILES[name]
 
 
-def _verified(file: DataFile, progress: Progress | None) -> tuple[Path, bytes]:
+def _verified(file: DataFile, progress: TitledProgress | None) -> tuple[Path, bytes]:
     try:
         path = _present(file) or _download(file, progress)
         return path, _content(file, path)
@@ -171,7 +169,7 @@ def _content(file: DataFile, path: Path, what: str = "") -> bytes:
     return content
 
 
-def _download(file: DataFile, progress: Progress | None) -> Path:
+def _download(file: DataFile, progress: TitledProgress | None) -> Path:
     target = cache_folder() / file.name
     places = "\n".join(f"  {folder / file.name}" for folder in _folders())
     wanted = f"{file.name} ({file.origin}) was not found. Searched:\n{places}"
@@ -199,9 +197,9 @@ def _download(file: DataFile, progress: Progress | None) -> Path:
 
 
 class _Bar:
-    """Adapt a `Progress` callable to the interface that pooch expects."""
+    """Adapt a `TitledProgress` callable to the interface that pooch expects."""
 
-    def __init__(self, name: str, progress: Progress) -> None:
+    def __init__(self, name: str, progress: TitledProgress) -> None:
         self.name, self.progress, self.total, self.done = name, progress, 0, 0
 
     def update(self, count: int) -> None:

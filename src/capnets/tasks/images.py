@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capnets.errors import InputError, unknown
-from capnets.tasks.files import Progress, read
+from capnets.progress import TitledProgress
+from capnets.tasks.files import read
 
 __all__ = ["SOURCES", "Images", "load_images"]
 
@@ -59,7 +60,7 @@ class Images:
         return np.arange(self.train) if part == "train" else np.arange(self.train, len(self.pixels))
 
 
-def load_images(source: str, *, progress: Progress | None = None) -> Images:
+def load_images(source: str, *, progress: TitledProgress | None = None) -> Images:
     """Load all images of a source.
 
     >>> digits = load_images("digits")
@@ -71,7 +72,7 @@ def load_images(source: str, *, progress: Progress | None = None) -> Images:
     return SOURCES[source](progress)
 
 
-def _digits(progress: Progress | None) -> Images:
+def _digits(progress: TitledProgress | None) -> Images:
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -81,7 +82,7 @@ def _digits(progress: Progress | None) -> Images:
     )  # fmt: skip
 
 
-def _idx_images(name: str, class_names: tuple[str, ...], progress: Progress | None) -> Images:
+def _idx_images(name: str, class_names: tuple[str, ...], progress: TitledProgress | None) -> Images:
     pixels, classes = (
         [read_idx(f"{name}/{part}-{kind}.gz", progress=progress) for part in ("train", "t10k")]
         for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")
@@ -92,7 +93,7 @@ def _idx_images(name: str, class_names: tuple[str, ...], progress: Progress | No
     )  # fmt: skip
 
 
-def read_idx(name: str, *, progress: Progress | None = None) -> NDArray[np.uint8]:
+def read_idx(name: str, *, progress: TitledProgress | None = None) -> NDArray[np.uint8]:
     """Read a data file in the IDX format (bytes, any number of axes) as an array."""
     content = read(name, progress=progress)
     zeros, kind, axes = struct.unpack_from(">HBB", content)
@@ -102,7 +103,7 @@ def read_idx(name: str, *, progress: Progress | None = None) -> NDArray[np.uint8
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
 
 
-SOURCES: dict[str, Callable[[Progress | None], Images]] = {
+SOURCES: dict[str, Callable[[TitledProgress | None], Images]] = {
     "digits": _digits,
     "mnist": partial(_idx_images, "mnist", DIGIT_NAMES),
     "fashion-mnist": partial(_idx_images, "fashion-mnist", FASHION_NAMES),

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from capnets.errors import InputError
+from capnets.progress import TitledProgress
 from capnets.tasks.embeddings import cache
 from capnets.tasks.embeddings.base import Features
-from capnets.tasks.files import Progress
 
 __all__ = [
     "dimensions", "embed_sentences", "encode_sentences", "sentence_model", "split_sentences",
@@ -90,7 +90,7 @@ def sentence_model(data: Mapping[str, Any]) -> str | None:
 
 
 def embed_sentences(
-    name: str, sentences: Sequence[str], *, model: str = "", progress: Progress | None = None
+    name: str, sentences: Sequence[str], *, model: str = "", progress: TitledProgress | None = None
 ) -> Features:
     """Return the vectors of sentences, from the cache if possible.
 
@@ -131,7 +131,7 @@ def _key(model: str) -> tuple[str, Mapping[str, int | float]]:
 
 
 def _computed(
-    name: str, sentences: Sequence[str], model: str, progress: Progress | None
+    name: str, sentences: Sequence[str], model: str, progress: TitledProgress | None
 ) -> Features:
     vectors = np.empty((len(sentences), dimensions(model)), dtype=np.float32)
     for start in range(0, len(sentences), PIECE):

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capnets.errors import InputError, unknown
+from capnets.progress import TitledProgress
 from capnets.records import Record
 from capnets.sets import Sets, offsets_of
-from capnets.tasks.files import Progress, read
+from capnets.tasks.files import read
 from capnets.tasks.sentences import embed_sentences, split_sentences
 
 __all__ = [
@@ -37,7 +38,7 @@ Documents = list[list[str]]
 SHARES = (0.8, 0.1, 0.1)
 
 
-def _womens_clothing(progress: Progress | None) -> tuple[Documents, NDArray[np.float32]]:
+def _womens_clothing(progress: TitledProgress | None) -> tuple[Documents, NDArray[np.float32]]:
     content = gzip.decompress(read("reviews/womens_clothing.jsonl.gz", progress=progress))
     reviews = [json.loads(line) for line in content.splitlines()]
     documents = [split_sentences(review["text"], abbreviations=False) for review in reviews]
@@ -46,7 +47,7 @@ def _womens_clothing(progress: Progress | None) -> tuple[Documents, NDArray[np.f
     return [documents[number] for number in some], ratings[some]
 
 
-def _ted_comments(progress: Progress | None) -> tuple[Documents, NDArray[np.float32]]:
+def _ted_comments(progress: TitledProgress | None) -> tuple[Documents, NDArray[np.float32]]:
     content = io.BytesIO(read("reviews/ted_comments.npz", progress=progress))
     with np.load(content, allow_pickle=False) as file:
         documents = [json.loads(str(text)) for text in file["text"]]
@@ -54,7 +55,7 @@ def _ted_comments(progress: Progress | None) -> tuple[Documents, NDArray[np.floa
     return documents, ratings
 
 
-REVIEWS: dict[str, Callable[[Progress | None], tuple[Documents, NDArray[np.float32]]]] = {
+REVIEWS: dict[str, Callable[[TitledProgress | None], tuple[Documents, NDArray[np.float32]]]] = {
     "womens-clothing": _womens_clothing,  # ratings 1 to 5
     "ted-comments": _ted_comments,  # sentiment 0 to 1
 }
@@ -159,7 +160,7 @@ def parse_reviews(text: str, *, embedding: str | None = None, seed: int = 0) -> 
     return ReviewSpec(source or next(iter(REVIEWS)), embedding or written or "minilm", seed=seed)
 
 
-def make_reviews(spec: ReviewSpec, *, progress: Progress | None = None) -> ReviewSets:
+def make_reviews(spec: ReviewSpec, *, progress: TitledProgress | None = None) -> ReviewSets:
     """Embed the sentences and split the documents into training, validation and test sets."""
     documents, ratings = REVIEWS[spec.source](progress)
     vectors = embed_sentences(

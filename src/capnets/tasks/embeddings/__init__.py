@@ -15,12 +15,12 @@ from collections.abc import Callable
 import numpy as np
 
 from capnets.errors import unknown
+from capnets.progress import TitledProgress
 from capnets.tasks.embeddings import cache
 from capnets.tasks.embeddings.base import FEATURES, Embedding, Features, scaled
 from capnets.tasks.embeddings.cnn import Cnn
 from capnets.tasks.embeddings.patches import Patches
 from capnets.tasks.embeddings.pca import Pca
-from capnets.tasks.files import Progress
 from capnets.tasks.images import Images
 
 __all__ = ["EMBEDDINGS", "FEATURES", "Embedding", "default_embedding", "embed"]
@@ -40,7 +40,7 @@ def default_embedding(source: str) -> str:
     return "none" if source == "digits" else "patches"
 
 
-def embed(images: Images, embedding: str, *, progress: Progress | None = None) -> Features:
+def embed(images: Images, embedding: str, *, progress: TitledProgress | None = None) -> Features:
     """Return the features of all images of a source, from the cache if possible.
 
     Parameters
@@ -72,7 +72,7 @@ def embed(images: Images, embedding: str, *, progress: Progress | None = None) -
     return features
 
 
-def _computed(images: Images, embedding: Embedding, progress: Progress | None) -> Features:
+def _computed(images: Images, embedding: Embedding, progress: TitledProgress | None) -> Features:
     embedding.fit(images, progress=progress)
     total = len(images.pixels)
     features = np.empty((total, FEATURES), dtype=np.float32)

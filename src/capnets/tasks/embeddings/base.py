@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from capnets.tasks.files import Progress
+from capnets.progress import TitledProgress
 from capnets.tasks.images import Images
 
 __all__ = ["FEATURES", "Embedding", "Features", "Pixels", "scaled"]
@@ -27,7 +27,7 @@ class Embedding(ABC):
     """Parameters that determine the output for given images; part of the cache key."""
 
     @abstractmethod
-    def fit(self, images: Images, *, progress: Progress | None = None) -> Self:
+    def fit(self, images: Images, *, progress: TitledProgress | None = None) -> Self:
         """Learn from the training images alone."""
 
     @abstractmethod

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from capnets.nn.random import draw_from
+from capnets.progress import TitledProgress
 from capnets.tasks.counting import CLASSES
 from capnets.tasks.embeddings.base import FEATURES, Embedding, Features, Pixels, scaled
-from capnets.tasks.files import Progress
 from capnets.tasks.images import Images
 
 __all__ = ["Cnn"]
@@ -41,7 +41,7 @@ class Cnn(Embedding):
         "seed": SEED,
     }
 
-    def fit(self, images: Images, *, progress: Progress | None = None) -> Self:
+    def fit(self, images: Images, *, progress: TitledProgress | None = None) -> Self:
         """Train with Adam and a one-cycle schedule."""
         x = torch.from_numpy(scaled(images.pixels[: images.train], images.white))[:, None]
         y = torch.from_numpy(images.classes[: images.train])

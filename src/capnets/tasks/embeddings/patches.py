@@ -22,8 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from capnets.nn.warps import warp
+from capnets.progress import TitledProgress
 from capnets.tasks.embeddings.base import FEATURES, Embedding, Features, Pixels, scaled
-from capnets.tasks.files import Progress
 from capnets.tasks.images import Images
 
 __all__ = ["Patches", "steady_directions"]
@@ -62,7 +62,7 @@ class Patches(Embedding):
         "seed": SEED,
     }
 
-    def fit(self, images: Images, *, progress: Progress | None = None) -> Self:
+    def fit(self, images: Images, *, progress: TitledProgress | None = None) -> Self:
         """Learn whitening and centres from random patches, directions from warped images."""
         generator = torch.Generator().manual_seed(SEED)
         chosen = torch.randperm(images.train, generator=generator)[:WARPED_IMAGES]

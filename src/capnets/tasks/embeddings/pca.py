@@ -6,8 +6,8 @@ from typing import ClassVar, Self, final
 
 import numpy as np
 
+from capnets.progress import TitledProgress
 from capnets.tasks.embeddings.base import FEATURES, Embedding, Features, Pixels, scaled
-from capnets.tasks.files import Progress
 from capnets.tasks.images import Images
 
 __all__ = ["Pca"]
@@ -19,7 +19,7 @@ class Pca(Embedding):
 
     parameters: ClassVar = {"version": 1, "features": FEATURES}
 
-    def fit(self, images: Images, *, progress: Progress | None = None) -> Self:
+    def fit(self, images: Images, *, progress: TitledProgress | None = None) -> Self:
         """Compute the components from the covariance of the pixels."""
         from sklearn.decomposition import PCA
 
