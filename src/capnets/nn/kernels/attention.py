@@ -78,53 +78,101 @@ def _store(block, begin, first, rows):
 
 @jit
 @no_type_check
+def _dot(rows, one_row, products):
+    """Multiply every row by one row: keys x lanes."""
+    products[:] = zero
+    for j in range(len(rows)):
+        for d in range(len(one_row)):
+            for b in range(products.shape[1]):
+                products[j, b] += one_row[d, b] * rows[j, d, b]
+
+
+@jit
+@no_type_check
+def _add_sum(weights, rows, total):
+    """Add the weighted sum of rows to a row."""
+    for j in range(len(rows)):
+        for d in range(len(total)):
+            for b in range(weights.shape[1]):
+                total[d, b] += weights[j, b] * rows[j, d, b]
+
+
+@jit
+@no_type_check
+def _add_each(weights, one_row, rows):
+    """Add a row to every row, weighted."""
+    for j in range(len(rows)):
+        for d in range(len(one_row)):
+            for b in range(weights.shape[1]):
+                rows[j, d, b] += weights[j, b] * one_row[d, b]
+
+
+@jit
+@no_type_check
+def _softmax(scores, hidden, scale):
+    """Turn the scores of one query into weights, in place; `hidden` is added to scaled scores."""
+    keys, lanes = scores.shape
+    top, total = np.full(lanes, lowest), np.zeros(lanes, np.float32)
+    for j in range(keys):
+        for b in range(lanes):
+            scores[j, b] = scores[j, b] * scale + hidden[j, b]
+            top[b] = max(top[b], scores[j, b])
+    for j in range(keys):
+        for b in range(lanes):
+            scores[j, b] = exp(scores[j, b] - top[b])
+            total[b] += scores[j, b]
+    for b in range(lanes):
+        total[b] = one / total[b]
+    for j in range(keys):
+        for b in range(lanes):
+            scores[j, b] *= total[b]
+
+
+@jit
+@no_type_check
+def _through_softmax(slopes, weights, scale):
+    """Turn gradients of the weights of one query into gradients of its scores, in place."""
+    keys, lanes = slopes.shape
+    mean = np.zeros(lanes, np.float32)
+    for j in range(keys):
+        for b in range(lanes):
+            mean[b] += slopes[j, b] * weights[j, b]
+    for j in range(keys):
+        for b in range(lanes):
+            slopes[j, b] = weights[j, b] * (slopes[j, b] - mean[b]) * scale
+
+
+@jit
+@no_type_check
+def _hide(seen, begin, hidden):
+    """Set what is added to the scores of a block: 0, or -inf where no query attends."""
+    for b in range(min(hidden.shape[1], len(seen) - begin)):
+        for j in range(len(hidden)):
+            hidden[j, b] = zero if seen[begin + b, j] else lowest
+
+
+@jit
+@no_type_check
 def _forward(q, k, v, seen, heads, scale, weights, h):
     """Fill weights and states."""
-    sets, queries, features = q.shape
-    keys, width, lanes = k.shape[1], features // heads, weights.shape[4]
+    queries, keys, width, lanes = q.shape[1], k.shape[1], q.shape[2] // heads, weights.shape[4]
     query = np.zeros((queries, width, lanes), np.float32)
     room = np.zeros((2, keys, width, lanes), np.float32)
     key, value = room[0], room[1]
-    hidden = np.zeros((keys, lanes), np.float32)  # added to the scores
-    top, part = np.empty(lanes, np.float32), np.empty(lanes, np.float32)
+    hidden = np.zeros((keys, lanes), np.float32)
     for block in range(len(weights)):
         begin = block * lanes
-        if len(seen):
-            for b in range(min(lanes, sets - begin)):
-                for j in range(keys):
-                    hidden[j, b] = zero if seen[begin + b, j] else lowest
+        _hide(seen, begin, hidden)
         for head in range(heads):
             first = head * width
             _load(q, begin, first, query)
             _load(k, begin, first, key)
             _load(v, begin, first, value)
             for i in range(queries):
-                asked = query[i]
-                top[:] = lowest
-                for j in range(keys):
-                    row, read = weights[block, head, i, j], key[j]
-                    row[:] = zero
-                    for d in range(width):
-                        for b in range(lanes):
-                            row[b] += asked[d, b] * read[d, b]
-                    for b in range(lanes):
-                        row[b] = row[b] * scale + hidden[j, b]
-                        top[b] = max(top[b], row[b])
-                part[:] = zero
-                for j in range(keys):
-                    row = weights[block, head, i, j]
-                    for b in range(lanes):
-                        row[b] = exp(row[b] - top[b])
-                        part[b] += row[b]
-                for b in range(lanes):
-                    part[b] = one / part[b]
-                for j in range(keys):
-                    row, read = weights[block, head, i, j], value[j]
-                    for b in range(lanes):
-                        row[b] *= part[b]
-                    for d in range(width):
-                        for b in range(lanes):
-                            asked[d, b] += row[b] * read[d, b]
+                own = weights[block, head, i]
+                _dot(key, query[i], own)
+                _softmax(own, hidden, scale)
+                _add_sum(own, value, query[i])
             _store(query, begin, first, h)
 
 
@@ -132,47 +180,28 @@ def _forward(q, k, v, seen, heads, scale, weights, h):
 @no_type_check
 def _backward(dh, q, k, v, heads, scale, weights, dq, dk, dv):
     """Fill the gradients of queries, keys and values."""
-    queries, features = q.shape[1:]
-    keys, width, lanes = k.shape[1], features // heads, weights.shape[4]
+    queries, keys, width, lanes = q.shape[1], k.shape[1], q.shape[2] // heads, weights.shape[4]
     room = np.zeros((2, queries, width, lanes), np.float32)
-    query, arriving = room[0], room[1]
+    query, d_query = room[0], room[1]
     space = np.zeros((4, keys, width, lanes), np.float32)
-    key, value, dkey, dvalue = space[0], space[1], space[2], space[3]
-    slope, mean = np.empty((keys, lanes), np.float32), np.empty(lanes, np.float32)
+    key, value, d_key, d_value = space[0], space[1], space[2], space[3]
+    slopes = np.empty((keys, lanes), np.float32)
     for block in range(len(weights)):
         begin = block * lanes
         for head in range(heads):
             first = head * width
             _load(q, begin, first, query)
-            _load(dh, begin, first, arriving)
+            _load(dh, begin, first, d_query)
             _load(k, begin, first, key)
             _load(v, begin, first, value)
-            dkey[:], dvalue[:] = zero, zero
+            d_key[:], d_value[:] = zero, zero
             for i in range(queries):
-                asked, d_asked = query[i], arriving[i]
-                mean[:] = zero
-                for j in range(keys):
-                    row, weight = slope[j], weights[block, head, i, j]
-                    read, d_read = value[j], dvalue[j]
-                    row[:] = zero
-                    for d in range(width):
-                        for b in range(lanes):
-                            row[b] += d_asked[d, b] * read[d, b]
-                            d_read[d, b] += weight[b] * d_asked[d, b]
-                    for b in range(lanes):
-                        mean[b] += row[b] * weight[b]
-                for j in range(keys):
-                    row, weight, d_read = slope[j], weights[block, head, i, j], dkey[j]
-                    for b in range(lanes):
-                        row[b] = weight[b] * (row[b] - mean[b]) * scale
-                    for d in range(width):
-                        for b in range(lanes):
-                            d_read[d, b] += row[b] * asked[d, b]
-                for j in range(keys):
-                    row, read = slope[j], key[j]
-                    for d in range(width):
-                        for b in range(lanes):
-                            d_asked[d, b] += row[b] * read[d, b]
-            _store(arriving, begin, first, dq)
-            _store(dkey, begin, first, dk)
-            _store(dvalue, begin, first, dv)
+                own = weights[block, head, i]
+                _dot(value, d_query[i], slopes)
+                _add_each(own, d_query[i], d_value)
+                _through_softmax(slopes, own, scale)
+                _add_each(slopes, query[i], d_key)
+                _add_sum(slopes, key, d_query[i])
+            _store(d_query, begin, first, dq)
+            _store(d_key, begin, first, dk)
+            _store(d_value, begin, first, dv)
