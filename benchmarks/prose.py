@@ -47,12 +47,12 @@ READERS = {
 SENTENCES: dict[str, list[Sentence]] = {
     "README.md": [
         (
-            "With ten MNIST digits per set, the values of C-DeepSet are off by {} on average, "
-            "those of GRU by {} (new sets of images seen in training).",
+            "Mean error of the values on ten MNIST digits (new sets of images seen in training): "
+            "C-DeepSet {}, GRU {}.",
             n.values_on_us,
         ),
         ("a C-GRU trains in {} to {} % of the time of a GRU in PyTorch Geometric", n.against_pyg),
-        ("those of C-DeepSet are off by {} to {} on images seen in training", n.value_range),
+        ("those of C-DeepSet are off by {} to {} on images [seen", n.value_range),
         (
             "lower errors than the RNN, LSTM or GRU they are built on in {} of 15 cases.",
             lambda: n.pairs()[:1],

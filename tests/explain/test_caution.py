@@ -1,12 +1,14 @@
 """Values that labels do not determine are explained with a warning."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from capnets.estimators import SetRegressor
 from capnets.explain import explain
-from capnets.models import build
+from capnets.models import ModelSpec, build
 from capnets.sets import Sets
 
 GENERATOR = np.random.default_rng(0)
@@ -35,6 +37,23 @@ def test_position(name, sizes, orders, warned):
     assert ("Use c-deepset" in found.caution) == warned
     again = type(found).from_dict(found.to_dict())
     assert again.caution == found.caution
+
+
+@pytest.mark.parametrize(
+    ("name", "mixed", "warned"),
+    [
+        ("c-pool", (), True),
+        ("c-deepset", (), False),
+        ("c-gru", ("c-gru:sum:learned", "c-pool:sum:learned"), True),  # one member is enough
+    ],
+)
+def test_pooled_statistics(name, mixed, warned):
+    """Values of networks that read pooled statistics are doubtful for sets of all sizes."""
+    spec = ModelSpec(name, in_features=3, hidden=4, activation="identity", baseline="learned")
+    model = replace(spec, mixed=mixed, members=max(1, len(mixed))).build(0)
+    found = explain(model, sets_of(2, 4))
+    assert ("C-Pool and C-Trees" in found.caution) == warned
+    assert found.caution in found.meaning
 
 
 @pytest.mark.parametrize("method", ["added", "shapley"])

@@ -67,7 +67,7 @@ def explain_added(
 
 
 def caution(model: SetModel, sizes: tuple[int, int] | None, *, averaged: bool = False) -> str:
-    """Return a sentence if labels do not determine the values, else an empty string.
+    """Return reasons to doubt the values of a network; an empty string without any.
 
     Parameters
     ----------
@@ -78,16 +78,35 @@ def caution(model: SetModel, sizes: tuple[int, int] | None, *, averaged: bool = 
     averaged
         Whether values are means over several orders.
     """
+    found = [_one_size(model, sizes, averaged=averaged)]
+    if model.pools:
+        found.append(
+            "Caution: C-Pool and C-Trees, which this network is or contains, predict prefixes from "
+            "pooled statistics. On data with known values, such values were often far off. If "
+            "values matter, name another network, such as c-deepset."
+        )
+    return " ".join(filter(None, found))
+
+
+def _one_size(model: SetModel, sizes: tuple[int, int] | None, *, averaged: bool) -> str:
+    """Return a sentence if all sets have one size, so that labels do not determine the values."""
     if sizes is None or sizes[0] != sizes[1] or sizes[0] < 2:
         return ""
     if model.covariates or bool(model.baseline.count_nonzero()):
-        unknown = "how much of a prediction is baseline and how much the instances add"
+        fault = (
+            "labels do not determine how much of a prediction is baseline and how much the "
+            "instances add"
+        )
     elif model.positional and not averaged:
-        unknown = "the sum of the values only: a later instance may be credited instead"
-        return _one_size(sizes[0], f"labels determine {unknown}")
+        fault = (
+            "labels determine the sum of the values only: a later instance may be credited instead"
+        )
     else:
         return ""
-    return _one_size(sizes[0], f"labels do not determine {unknown}")
+    return (
+        f"Caution: all sets have {sizes[0]} instances. If all training sets had, {fault}. "
+        "Use c-deepset without a baseline, or train on sets of several sizes."
+    )
 
 
 def with_caution(found: Explanation, model: SetModel, sizes: tuple[int, int] | None) -> Explanation:
@@ -96,13 +115,6 @@ def with_caution(found: Explanation, model: SetModel, sizes: tuple[int, int] | N
         return found
     averaged = found.prediction_spreads is not None
     return replace(found, caution=caution(model, sizes, averaged=averaged))
-
-
-def _one_size(size: int, fault: str) -> str:
-    return (
-        f"Caution: all sets have {size} instances. If all training sets had, {fault}. "
-        "Use c-deepset without a baseline, or train on sets of several sizes."
-    )
 
 
 def common_sizes(sets: Sets) -> tuple[int, int] | None:

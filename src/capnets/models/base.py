@@ -74,6 +74,9 @@ class SetModel(nn.Module, ABC):
     positional
         Whether an added value can depend on the number of instances before. Labels then determine
         only the sum of the values if all training sets have one size.
+    pools
+        Whether added values compare pooled statistics of prefixes. On data with known values, such
+        values are often far off, however well the network predicts whole sets.
     rereads
         Whether added values need one prediction per prefix instead of one pass.
     steps
@@ -106,6 +109,7 @@ class SetModel(nn.Module, ABC):
     additive: bool = False
     ordered: bool = True
     positional: bool = True
+    pools: bool = False
     rereads: bool = False
     steps: bool = False
     closed_form: bool = False

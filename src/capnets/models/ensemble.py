@@ -86,6 +86,7 @@ class Ensemble(SetModel):
     steps = _combined(all, "steps")
     ordered = _combined(any, "ordered")
     positional = _combined(any, "positional")
+    pools = _combined(any, "pools")
     probability = _combined(any, "probability")
     rereads = _combined(any, "rereads")
     smooth = _combined(any, "smooth")

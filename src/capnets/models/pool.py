@@ -72,6 +72,7 @@ class PoolNetwork(SteppingModel):
     """
 
     ordered = False
+    pools = True
     base: Tensor | None
 
     def __init__(
