@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from calibration import rows_of_losses
-from table import FOLDS, _measure, compared, shared, summary
+from table import FOLDS, _measure, against, compared, shared, summary
 
 from capnets.files import write_text
 
@@ -67,6 +67,7 @@ def main() -> None:
     blocks = {
         "answer": answer(lines),
         "summary": "\n".join(summary(lines)),
+        "trees": "\n".join(against(lines, "boosting")),
         "calibration": "\n".join(rows_of_losses(lines)),
         "known": known_values(known),
     }

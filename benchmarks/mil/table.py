@@ -118,6 +118,23 @@ def compared(lines: list[dict[str, Any]]) -> list[Comparison]:
     return [_compared(name, own.pop("auto"), own) for name, own in found.items() if len(own) > 1]
 
 
+def against(lines: list[dict[str, Any]], rival: str) -> list[str]:
+    """Compare the automatic choice with one method, on the folds that all methods share."""
+    rows = ["| data | auto | " + rival + " | difference | standard error |", "|---" * 5 + "|"]
+    for name in TEN:
+        found = shared(lines, name)
+        if rival not in found:
+            continue
+        classes, pair = name not in AMOUNTS, (found["auto"], found[rival])
+        figures = [_measure(folds, classes)[int(classes)] for folds in pair]
+        error = _standard_error(*pair, classes=classes)
+        rows.append(
+            f"| {name} | {figures[0]:.3f} | {figures[1]:.3f} | {figures[0] - figures[1]:+.3f} "
+            f"| {error:.3f} |"
+        )
+    return rows
+
+
 def shared(lines: list[dict[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
     """Return the folds of the automatic choice, and of each rival that has run on the same ones.
 
