@@ -220,8 +220,8 @@ def test_a_network_is_chosen_and_evaluated_on_what_it_was_not_trained_on(table, 
     run, out = tmp_path / "run", tmp_path / "p.parquet"
     auto = ["--members", 1, "--epochs", 2, "--features", "a", "--features", "b"]
     said = capnets("train", table, *COLUMNS, *auto, "-o", run)
-    assert "Compared networks" in said
-    assert len(json.loads((run / "config.json").read_text())["data"]["choice"]["compared"]) == 4
+    assert "Loss on inner folds" in said
+    assert len(json.loads((run / "config.json").read_text())["data"]["choice"]["compared"]) == 5
     found = json.loads(capnets("evaluate", run, table, "--json"))
     metrics = json.loads((run / "metrics.json").read_text())
     assert (found["sets"], found["trained_on"]) == (metrics["test_sets"], metrics["train_sets"])

@@ -164,8 +164,9 @@ def test_numbers_that_overflow_change_nothing(monkeypatch, name, outputs):
                     found = getattr(other.state, what)
                     np.testing.assert_array_equal(found, getattr(before, what))
             assert np.isfinite(other.push(X[6])).all()
-    # The operator of C-GRU bounds what it is given; statistics are kept in float64.
-    assert reasons or name in ("c-gru", "c-pool", "c-trees")
+    # The operator of C-GRU bounds what it is given; statistics are kept in float64; weights of
+    # C-Linear are below 1.
+    assert reasons or name in ("c-gru", "c-pool", "c-trees", "c-linear")
 
 
 def test_numbers_that_overflow_change_none_of_many():

@@ -52,7 +52,7 @@ class TestNewFunction:
 
         from capnets.cli import app
 
-        answer = CliRunner().invoke(app, ["tasks", "show", "max", "--sets", "100"])
+        answer = CliRunner().invoke(app, ["task", "show", "max", "--sets", "100"])
         assert answer.exit_code == 0, answer.output
         assert "mean" in answer.output
 

@@ -123,8 +123,8 @@ def _attend(
     heads: int, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, fused: bool
 ) -> Tensor:
     """Attend by torch: its fused function, or operations that support every transform."""
-    scale = q.shape[2] ** -0.5
-    q, k, v = (t.reshape(*t.shape[:2], heads, -1).transpose(1, 2) for t in (q, k, v))
+    scale, width = q.shape[2] ** -0.5, q.shape[2] // heads
+    q, k, v = (t.reshape(*t.shape[:2], heads, width).transpose(1, 2) for t in (q, k, v))
     seen = None if mask is None else mask[:, None, None, :]
     if fused:
         found = scaled_dot_product_attention(q, k, v, seen, scale=scale)
