@@ -148,8 +148,9 @@ def table(lines: list[dict[str, Any]]) -> str:
         best = max(x for x in found if x is not None)
         cells = ["–" if x is None else f"**{x:.3f}**" if x == best else f"{x:.3f}" for x in found]
         rows.append([title, *cells])
+    both = len(duels) - duels.count(None)
     said = (
-        f"`capnets` is ahead of boosted trees on {duels.count(True)} of {len(duels)} data sets. "
+        f"`capnets` is ahead of boosted trees on {duels.count(True)} of {both} data sets. "
         f"The last {measures.count(0)} rows are R², the others AUC; a dash: not run."
     )
     return "\n".join([said, "", *("| " + " | ".join(row) + " |" for row in rows)])
