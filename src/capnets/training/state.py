@@ -66,7 +66,7 @@ class State:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done or patience has run out."""
+        """Return whether all epochs are done or patience has run out."""
         recipe, losses = self.setup.recipe, [line["valid"] for line in self.history]
         if len(losses) >= recipe.epochs:
             return True

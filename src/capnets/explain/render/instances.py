@@ -88,7 +88,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where instances are: tiles of one or several files.
+    """Locate instances: tiles of one or several files.
 
     Parameters
     ----------
