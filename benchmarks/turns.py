@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -64,11 +65,12 @@ def in_turn(works: Mapping[Name, Work], *, rounds: int) -> dict[Name, float]:
 
 
 def this_run() -> dict[str, Any]:
-    """Return the fields that all lines of a run share: start time, machine load, versions."""
+    """Return the fields that all lines of a run share: start time, machine, load, versions."""
     return {
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_before": round(os.getloadavg()[0], 1),
         "cores": os.cpu_count(),
+        "processor": _processor(),
         "versions": versions() | {name: _version(name) for name in LIBRARIES},
     }
 
@@ -88,6 +90,17 @@ def newest(path: Path) -> list[dict[str, Any]]:
     """Return the lines of the newest run in a file of records; empty if there is no such file."""
     lines = recorded(path)
     return [line for line in lines if line["began"] == lines[-1]["began"]]
+
+
+def _processor() -> str:
+    """Return the name of the processor, with its family and model where Linux tells them."""
+    info = Path("/proc/cpuinfo")
+    if not info.exists():
+        return platform.processor()
+    lines = (line.partition(":") for line in info.read_text().splitlines())
+    found = {key.strip(): value.strip() for key, _, value in lines}
+    name = found.get("model name", platform.machine())
+    return f"{name}, family {found.get('cpu family', '?')}, model {found.get('model', '?')}"
 
 
 def _version(name: str) -> str:
