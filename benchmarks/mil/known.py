@@ -36,6 +36,8 @@ sys.path.insert(0, str(HERE.parent))
 
 LINES = HERE / "known.jsonl"
 SPECIES, FOLDS, ORDERS = 13, 5, 8
+#: Parts of a network's name behind a colon.
+PARTS = ("aggregation", "baseline", "activation")
 #: Molecules and comments of a question: a part of the data, so that a fold takes seconds.
 PART = 500
 NETWORKS = (
@@ -159,7 +161,10 @@ def _formula(sets: Any) -> np.ndarray:
 
 
 QUESTIONS: dict[str, tuple[Callable[[], Question], tuple[str, ...]]] = {
-    "count": (lambda: birds(count=True), NETWORKS),
+    "count": (
+        lambda: birds(count=True),  # a species more never lowers the number
+        ("c-gru:sum:none:abs", "c-deepset:sum:none:abs", *NETWORKS),
+    ),
     "any": (
         lambda: birds(count=False),
         ("c-independent:any:none", "c-deepset:any:none", *NETWORKS),
@@ -182,7 +187,8 @@ def train(name: str, sets: Any, y: np.ndarray, seed: int) -> Any:
     problem = estimator.problem(sets, y)
     plan = make_plan(problem, estimator.options())
     if parts:
-        plan = replace(plan, model=replace(plan.model, aggregation=parts[0], baseline=parts[1]))
+        chosen = dict(zip(PARTS, parts, strict=False))
+        plan = replace(plan, model=replace(plan.model, **chosen))
     if parts[:1] == ["any"]:
         plan = replace(plan, loss="bernoulli")
     return learn(problem, plan)[0]
