@@ -21,9 +21,16 @@ def site() -> Path:
 
 @pytest.fixture
 def browser(page):
-    """A browser without a network: formulas are set by a script from elsewhere."""
-    page.route(re.compile("^https?:"), lambda route: route.fulfill(status=200, body=""))
-    return page
+    """A browser without a network: the site must not ask for anything."""
+    asked: list[str] = []
+
+    def refuse(route):
+        asked.append(route.request.url)
+        route.abort()
+
+    page.route(re.compile("^https?:"), refuse)
+    yield page
+    assert not asked
 
 
 @pytest.mark.slow
@@ -62,3 +69,13 @@ def test_pages_fit_their_width(site, browser, width):
         browser.goto(path.as_uri(), wait_until="domcontentloaded")
         wide = browser.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{path.name} is {wide} pixels wide"
+
+
+@pytest.mark.parametrize("name", ["networks", "capacities"])
+def test_formulas_are_set_without_a_network(site, browser, name):
+    browser.goto((site / "explanation" / f"{name}.html").as_uri())
+    browser.wait_for_function("document.querySelectorAll('.math mjx-container').length > 0")
+    browser.wait_for_function(
+        "[...document.querySelectorAll('.math')].every(e => e.children.length)"
+    )
+    assert browser.locator("mjx-merror").count() == 0
