@@ -179,11 +179,11 @@ def recipes(records: Records) -> str:
 
 
 def added_values(records: Records) -> str:
-    """Tabulate the errors of added values."""
+    """Tabulate the errors of added values, and of the prefix differences of other networks."""
     recipe, records = of_recipe(records, "US")
     tasks = [t for t in TASKS if t != "UC"]
     rows = []
-    for model in NETWORKS:
+    for model in (*NETWORKS, *COUNTERPARTS):
         rows.append([MODELS[model].label])
         rows[-1] += [number(found(records, model, t), "shared", "added_value_error") for t in tasks]
     best = {t: min(row[t] for row in ADDED_VALUE_ERROR.values()) for t in tasks}

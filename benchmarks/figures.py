@@ -126,14 +126,14 @@ def draw_future() -> tuple[Figure, Any]:
 
 
 def draw_real_sets() -> tuple[Figure, Any]:
-    """Difference between the automatic choice and the best other method, with standard errors."""
+    """Difference between the automatic choice and the best other method, ± two standard errors."""
     page = (DOCS / "findings" / "real-sets.md").read_text()
     table = page.split("<!-- summary -->")[1].split("<!-- end -->")[0]
     rows = [row.strip("| ").split(" | ") for row in table.strip().splitlines()[2:]]
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     axes.axvline(0, color=GRAY, lw=1)
     for place, (_, _, _, _, difference, error, *_) in enumerate(rows):
-        axes.errorbar(float(difference), place, xerr=float(error), fmt="o", color=BLUE, capsize=3)
+        axes.errorbar(float(difference), place, xerr=2 * float(error), fmt="o", color=BLUE, capsize=3)
     names = [f"{name} ({best.split(' ')[0]})" for name, _, _, best, *_ in rows]
     axes.set_yticks(range(len(rows)), names)
     axes.invert_yaxis()

@@ -78,8 +78,9 @@ def value_range() -> list[str]:
 
 
 def values_on_us() -> list[str]:
-    """Return the errors of values on US: C-DeepSet, and differences of a GRU."""
-    return two(*(measured(m, "US", measure="added_value_error") for m in ("c-deepset", "gru")))
+    """Return the errors of values on US: C-DeepSet, differences of a GRU, C-GRU."""
+    models = ("c-deepset", "gru", "c-gru")
+    return two(*(measured(m, "US", measure="added_value_error") for m in models))
 
 
 def recurrent_values() -> list[str]:
@@ -264,6 +265,16 @@ def end_to_end_cost() -> list[str]:
     both = [[unseen("network", t, way=w) for w in ("warped", "patches")] for t in ("US", "WTri")]
     times = [f"{a['seconds'] / b['seconds']:.0f}" for a, b in both]
     return times + one(*(a["added_value_error"] / b["added_value_error"] for a, b in both))
+
+
+def closer_values() -> list[str]:
+    """Count the pairs in which values of a capacity network are closer; return all pairs, too."""
+    pairs = [(f"c-{cell}", cell, t) for cell in ("rnn", "lstm", "gru") for t in TASKS if t != "UC"]
+    errors = (
+        [measured(m, task, measure="added_value_error") for m in (ours, other)]
+        for ours, other, task in pairs
+    )
+    return [str(sum(ours < other for ours, other in errors)), str(len(pairs))]
 
 
 # Speed

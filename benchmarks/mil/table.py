@@ -85,9 +85,9 @@ def _summary(lines: dict[Any, dict[str, Any]]) -> list[str]:
         "\n## The automatic choice and the best other method\n",
         "AUC for classes, R² for amounts, on all repeats that the automatic choice and the other\n"
         "methods have. The standard error is that of the difference: over the folds of a repeat\n"
-        "for AUC (mean over repeats, which test the same sets), over sets for R². Cost: CPU\n"
+        "for AUC (mean over repeats, which test the same sets), over sets for R². Time: CPU\n"
         "seconds of a fold over those of one `gru` with the same preset.\n"
-        "Halves: R² for test sets cut to their first half.\n",
+        "Halves: test sets cut to their first half. Trees: members that are `c-trees`.\n",
         *summary(list(lines.values())),
     ]
 
@@ -95,9 +95,9 @@ def _summary(lines: dict[Any, dict[str, Any]]) -> list[str]:
 def summary(lines: list[dict[str, Any]]) -> list[str]:
     """Compare the automatic choice with the best other method, on the folds that both have."""
     rows = [
-        "| data | folds | auto | best other | difference | standard error | others done | cost "
-        "| halves |",
-        "|---" * 9 + "|",
+        "| data | folds | auto | best other | difference | standard error | others done "
+        "| time, in GRUs | R² on halves | share of trees |",
+        "|---" * 10 + "|",
     ]
     return [*rows, *(x.row for x in compared(lines))]
 
@@ -118,19 +118,40 @@ def compared(lines: list[dict[str, Any]]) -> list[Comparison]:
     return [_compared(name, own.pop("auto"), own) for name, own in found.items() if len(own) > 1]
 
 
-def against(lines: list[dict[str, Any]], rival: str) -> list[str]:
+@dataclass(frozen=True)
+class Duel:
+    """The automatic choice beside one other method on a data set."""
+
+    name: str
+    auto: float
+    other: float
+    error: float
+
+    @property
+    def difference(self) -> float:
+        """The lead of the automatic choice."""
+        return self.auto - self.other
+
+
+def duels(lines: list[dict[str, Any]], rival: str) -> list[Duel]:
     """Compare the automatic choice with one method, on the folds that all methods share."""
-    rows = ["| data | auto | " + rival + " | difference | standard error |", "|---" * 5 + "|"]
+    duels = []
     for name in TEN:
         found = shared(lines, name)
         if rival not in found:
             continue
         classes, pair = name not in AMOUNTS, (found["auto"], found[rival])
-        figures = [_measure(folds, classes)[int(classes)] for folds in pair]
-        error = _standard_error(*pair, classes=classes)
+        auto, other = (_measure(folds, classes)[int(classes)] for folds in pair)
+        duels.append(Duel(name, auto, other, _standard_error(*pair, classes=classes)))
+    return duels
+
+
+def against(lines: list[dict[str, Any]], rival: str) -> list[str]:
+    """Return a table of the automatic choice beside one method."""
+    rows = ["| data | auto | " + rival + " | difference | standard error |", "|---" * 5 + "|"]
+    for x in duels(lines, rival):
         rows.append(
-            f"| {name} | {figures[0]:.3f} | {figures[1]:.3f} | {figures[0] - figures[1]:+.3f} "
-            f"| {error:.3f} |"
+            f"| {x.name} | {x.auto:.3f} | {x.other:.3f} | {x.difference:+.3f} | {x.error:.3f} |"
         )
     return rows
 
@@ -173,9 +194,18 @@ def _compared(name: str, auto: list[Any], rivals: dict[str, list[Any]]) -> Compa
     row = (
         f"| {name} | {folds} | {figure:.3f} | {best} {figures[best]:.3f} "
         f"| {figure - figures[best]:+.3f} | {error:.3f} | {len(rivals)} of {len(RIVALS)} | {cost} "
-        f"| {halves} |"
+        f"| {halves} | {_share_of_trees(auto):.0%} |"
     )
     return Comparison(name, figure - figures[best], error, row)
+
+
+def _share_of_trees(folds: list[dict[str, Any]]) -> float:
+    """Return the share of the members of the automatic choice that are boosted trees."""
+    members = []
+    for x in folds:
+        chosen = x["chosen"]
+        members += chosen["mixed"] or [chosen["name"]] * chosen["members"]
+    return sum(member.startswith("c-trees") for member in members) / len(members)
 
 
 def _standard_error(own: list[Any], other: list[Any], *, classes: bool) -> float:

@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 
 __all__ = [
-    "DataWarning", "InputError", "LeakageWarning", "SizeWarning", "check_extra", "unknown",
+    "DataWarning", "InputError", "LeakageWarning", "SizeWarning", "SplitWarning", "check_extra",
+    "unknown",
 ]  # fmt: skip
 
 #: Longer lists of choices are cut.
@@ -28,6 +29,10 @@ class LeakageWarning(DataWarning):
 
 class SizeWarning(DataWarning):
     """Sets have other sizes than all training sets."""
+
+
+class SplitWarning(DataWarning):
+    """Sets to be scored have the names of training sets, but other instances."""
 
 
 def unknown(kind: str, name: object, choices: Iterable[str], *, listed: str = "") -> InputError:

@@ -1,5 +1,7 @@
 """Splitters, scorers and metadata routing of scikit-learn on tables with one row per instance."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from capnets.errors import InputError
+from capnets.errors import InputError, SplitWarning
 from capnets.estimators import SetClassifier, SetRegressor, set_scorer
 from capnets.estimators.splitting import GroupSetKFold, SetKFold, StratifiedSetKFold
 from capnets.ingest import Columns
@@ -159,3 +161,15 @@ def test_groups_of_rows_through_a_search():
     )  # fmt: skip
     search.fit(frame, frame.y, groups=group_of(frame))
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_score_warns_if_a_split_cut_sets_apart():
+    frame = frame_of(*labelled(SetRegressor))
+    model = SetRegressor(columns=COLUMNS, **QUICK)
+    with pytest.warns(SplitWarning, match=r"of 3\d sets, e.g. .* but other rows") as warned:
+        cross_val_score(model, frame, cv=KFold(2, shuffle=True, random_state=0))
+    assert len(warned) >= 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SplitWarning)
+        cross_val_score(model, frame, cv=SetKFold(2, set="set"), error_score="raise")
+        model.fit(frame).score(frame)  # whole training sets

@@ -115,7 +115,7 @@ class SetEstimator(FittedEstimator):
         problem = self.problem(X, y, sample_weight)
         warn_of_outliers(problem.train, problem.schema)
         plan = self._plan(problem, fabric)
-        self.training_keys_ = set_keys(problem.train)
+        self.training_keys_, self.training_ids_ = set_keys(problem.train), problem.train.ids
         if teacher is not None:
             problem, plan = self._distilled(problem, plan, teacher)
         with self._progress(plan) as shown:
@@ -216,7 +216,7 @@ class SetEstimator(FittedEstimator):
         estimator._adopt(run.model, run.history, config, plan)
         if plan.loss not in ("squared", "logistic", "softmax", "cox"):  # those of the targets
             estimator.loss = plan.loss
-        estimator.training_keys_ = read_keys(run.folder)
+        estimator.training_keys_, estimator.training_ids_ = read_keys(run.folder), None
         if estimator.schema_ is not None:
             estimator.columns = estimator.schema_.columns
         return estimator

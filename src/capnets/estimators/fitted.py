@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from capnets.errors import InputError, SizeWarning
+from capnets.errors import InputError, SizeWarning, SplitWarning
 from capnets.estimators.explaining import explain_estimator
 from capnets.estimators.inputs import read
 from capnets.estimators.per_set import labels_of, named, weighted, weights_of
@@ -20,7 +20,7 @@ from capnets.explain import Explanation
 from capnets.ingest import Columns, Schema, SetData
 from capnets.learn import Plan, Target
 from capnets.learn.averaging import mean_added_values, mean_prediction
-from capnets.learn.seen import write_keys
+from capnets.learn.seen import are_seen, write_keys
 from capnets.models import ModelSpec, SetModel
 from capnets.runs import Run, RunConfig
 from capnets.sets import Array, Sets
@@ -47,6 +47,7 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
     feature_names_in_: Array
     history_: list[dict[str, Any]]
     training_keys_: Array | None
+    training_ids_: Array | None
 
     def __sklearn_tags__(self) -> Any:
         """Declare sets as input."""
@@ -144,6 +145,20 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
         if text := other_sizes(sets.sizes, self.config_.sizes, lambda k: named(sets, k)):
             warnings.warn(text, SizeWarning, stacklevel=3)
 
+    def _check_split(self, sets: Sets) -> None:
+        """Warn of parts of training sets: a split of rows leaves the rest of them in the test."""
+        if sets.ids is None or self.training_ids_ is None:
+            return
+        cut = np.isin(sets.ids, self.training_ids_) & ~are_seen(sets, self.training_keys_)
+        if cut.any():
+            warnings.warn(
+                f"{cut.sum()} of {len(sets)} sets, e.g. {named(sets, int(np.argmax(cut)))}, have "
+                "the name of a training set, but other rows: if a split cut sets apart, the score "
+                "is too good; split whole sets, by SetKFold or GroupKFold",
+                SplitWarning,
+                stacklevel=4,
+            )
+
     def _check_names(self, names: Sequence[str] | None) -> None:
         """Refuse other feature names: they encode categories and offsets too."""
         if names is None or not hasattr(self, "feature_names_in_"):
@@ -165,6 +180,7 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sets, Array, Array | None]:
         """Return sets, their labels as `predict` would give them, and weights, for `score`."""
         data = self.read(X, labels=y is None)
+        self._check_split(data.sets)
         labels = labels_of(y, data)
         if self.classifies and y is None and data.classes is not None:
             labels = np.array(data.classes)[labels.astype(np.int64)]

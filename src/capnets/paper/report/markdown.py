@@ -55,8 +55,8 @@ def to_markdown(summary: Summary) -> str:
 
 def claims_table(summary: Summary) -> str:
     """Return the claims: in the paper, with its recipe, with our best recipe."""
-    head = ("claim", "the paper", "the paper's recipe here", "", "our best recipe here", "",
-            "case")  # fmt: skip
+    head = ("claim", "the paper", "the paper's recipe here", "verdict", "our best recipe here",
+            "verdict", "case")  # fmt: skip
     rows = [
         (
             paper.says,
