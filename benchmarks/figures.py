@@ -133,7 +133,9 @@ def draw_real_sets() -> tuple[Figure, Any]:
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     axes.axvline(0, color=GRAY, lw=1)
     for place, (_, _, _, _, difference, error, *_) in enumerate(rows):
-        axes.errorbar(float(difference), place, xerr=2 * float(error), fmt="o", color=BLUE, capsize=3)
+        axes.errorbar(
+            float(difference), place, xerr=2 * float(error), fmt="o", color=BLUE, capsize=3
+        )
     names = [f"{name} ({best.split(' ')[0]})" for name, _, _, best, *_ in rows]
     axes.set_yticks(range(len(rows)), names)
     axes.invert_yaxis()

@@ -151,3 +151,12 @@ def test_a_broken_extension_leaves_the_other_commands(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "commands of no_such_module:add_to are missing" in done.stderr
+
+
+def test_a_folder_with_a_run_is_refused_before_anything_is_read(trained):
+    words = ["train", "missing.csv", "--set-column", "s", "--target", "y", "-o", str(trained)]
+    found = subprocess.run(
+        [sys.executable, "-m", "capnets", *words], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 2
+    assert "holds a finished run" in " ".join(found.stderr.split())

@@ -244,3 +244,16 @@ def test_kinds():
 
 
 # What each learns -------------------------------------------------------------------------------
+
+
+def test_rows_are_named_as_in_the_table():
+    X = ragged()
+    frame = frame_of(X, amounts(X))
+    frame.index = [f"r{k}" for k in range(len(frame))]
+    estimator = SetRegressor(columns=Columns(set="set", target="y"), **QUICK).fit(frame)
+    shuffled = frame.sample(frac=1, random_state=0)
+    found = estimator.explain(shuffled)
+    rows = [frame.index.get_loc(name) for name in found.instances.names]
+    expected = frame[["a", "b", "c"]].to_numpy(np.float32)[rows]
+    np.testing.assert_array_equal(found.instances.table, expected)
+    assert [f"r{k}" in found.to_html() for k in range(3)] == [True] * 3

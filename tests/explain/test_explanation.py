@@ -73,7 +73,7 @@ def test_meaning_in_words(explanation, capacity, one_hot):
     assert explanation.meaning.startswith(
         "Mean added values, 6 random orders (3 and their reverses)"
     )
-    assert "one standard error" in explanation.meaning
+    assert "a standard error of" in explanation.meaning
     plain = explain(capacity("unique-sum"), one_hot([[1, 2]]))
     assert plain.meaning == "Added values, the given order."
 

@@ -124,15 +124,15 @@ def test_pictures_may_have_colours():
     np.testing.assert_array_equal((255 * found).round(), pixels[0])
 
 
-def test_most_correlated_features():
+def test_most_related_features():
     rng = np.random.default_rng(0)
     table = rng.normal(size=(50, 9))
     table[:, 4] = 1.0  # constant: tells nothing
     values = 2 * table[:, 7] - table[:, 2] + 0.1 * rng.normal(size=50)
     look = Features(table, tuple("abcdefghi"))
-    assert {2, 7} <= set(look.most_correlated(values, 3))
-    assert 4 not in look.most_correlated(values, 8)
-    assert look.most_correlated(values, 9) == list(range(9))
+    assert {2, 7} <= set(look.most_related(values, 3))
+    assert 4 not in look.most_related(values, 8)
+    assert look.most_related(values, 9) == list(range(9))
 
 
 def test_a_category_is_shown_whichever_it_is():
@@ -156,7 +156,7 @@ def test_terminal(signed):
     console = Console(file=io.StringIO(), width=160)
     console.print(terminal_table(signed, 0, instances=INSTANCES["texts"]))
     text = console.file.getvalue()
-    assert "Set first: predicted 1.5, label 1, ±0.05 over orders" in text
+    assert "Set first: predicted 1.50, label 1, ±0.05 over orders" in text
     assert "Not the [b]sound, though." in text
     for cell in ("2.00", "−1.00", "±0.020", "±0.10", "2.10", "█", "░"):
         assert cell in text, cell
@@ -245,3 +245,15 @@ def test_images_are_png_files_without_a_drawing_library():
     pixels = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
     read = imread(io.BytesIO(png(pixels)))
     np.testing.assert_array_equal(np.round(read * 255), pixels)
+
+
+def test_indicators_of_a_category_are_one_column(signed):
+    kinds = np.array([[1, 0, 7], [0, 1, 8], [0, 0, 9], [1, 0, 1], [0, 1, 2]], dtype=float)
+    shown = Features(kinds, ("kind=cup", "kind=tea", "price"), names=tuple("01234"))
+    text = signed.to_html(instances=shown)
+    assert "<th>row</th>" in text
+    assert re.findall(r'<th title="[^"]*">([^<]*)</th>', text) == ["kind", "price"] * 2
+    assert re.findall(r"<td>(cup|tea|–)</td>", text) == ["cup", "tea", "–", "cup", "tea"]
+    # Sorted by price, largest first: 9, 8, 7.
+    orders = [re.search(r"--o3:(\d)", row)[1] for row in re.findall(r'<tr style="[^"]*"', text)]
+    assert orders[:3] == ["2", "1", "0"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from capnets.progress import TitledProgress
 
@@ -77,17 +77,22 @@ def _text(value: Any) -> str:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = f"{value:,.4g}"
+    return f"{value:.6g}" if text == "1" else text  # R² is hardly ever exactly 1
 
 
 @contextmanager
 def epochs(
-    title: str, total: int | None, *, quiet: bool = False
-) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Show the progress of a training on standard error: a bar, or lines in a log file."""
+    title: str, total: int | None, *, members: int = 1, quiet: bool = False
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Show the progress of a training on standard error: a bar, or lines in a log file.
+
+    Members of an average are trained one after another, each for `total` epochs.
+    """
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeRemainingColumn,
@@ -96,16 +101,18 @@ def epochs(
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[done]}"),
         TextColumn("{task.fields[error]}"),
         TimeRemainingColumn(),
     )
     terminal = console(stderr=True)
     lines = not quiet and not terminal.is_terminal
     with Progress(*columns, console=terminal, disable=quiet or lines) as bar:
-        task = bar.add_task(title, total=total, error="")
+        task = bar.add_task(
+            title, total=None if total is None else total * members, done="", error=""
+        )
 
-        def show(line: dict[str, Any]) -> None:
+        def show(line: Mapping[str, Any]) -> None:
             # With few sets none is held out, and only the training loss is known.
             held_out = line["valid"] is not None
             error = (
@@ -114,9 +121,13 @@ def epochs(
                 else f"training loss {line['train']:.4g}"
             )
             last = int(line.get("epochs") or total or 1)
-            bar.update(task, completed=line["epoch"], total=last, error=error)
-            if lines and line["epoch"] % max(1, last // 10) == 0:
-                typer.echo(f"{title}: epoch {line['epoch']}/{last}, {error}", err=True)
+            member = line.get("member", 0) if members > 1 else 0
+            of = f"network {member + 1} of {members}, " if members > 1 else ""
+            done = f"{of}epoch {line['epoch']}/{last}"
+            completed = member * last + line["epoch"]
+            bar.update(task, completed=completed, total=last * members, done=done, error=error)
+            if lines and completed % max(1, last * members // 10) == 0:
+                typer.echo(f"{title}: {done}, {error}", err=True)
 
         yield show
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["make_devices", "print_quality", "train", "train_with_progress"]
 
+#: Loss by which networks are compared, by kind of target; otherwise the log loss.
+LOSSES = {"amount": "Squared error", "survival": "1 - concordance"}
+
 
 @grouped
 def train(
@@ -47,11 +52,16 @@ def train(
     """
     from capnets.estimators.problems import file_problem
     from capnets.learn import choose
+    from capnets.runs import Run
 
     asked = options_of(network, training, seed=run.seed)
     fabric = make_devices(run)
     first = fabric.is_global_zero  # the others run the same command silently
     quiet = run.as_json or not first
+    name, began = Path(file).stem, time.monotonic()
+    folder = run.out or Path("runs") / f"{name}-{asked.model or 'auto'}-{asked.seed}"
+    if first and not run.resume and not run.force:
+        Run.check_free(folder)
     with tempfile.TemporaryDirectory() as scratch, stopping(quiet=not first):
         with loading() as show_reading:
             data = folders.of(file, columns.folder, show_reading) if columns.folder else file
@@ -63,13 +73,11 @@ def train(
             typer.echo(note, err=True)
         if test_share and not problem.tests:
             problem = problem.with_test(test_share, seed=asked.seed)
-        name = Path(file).stem
-        folder = run.out or Path("runs") / f"{name}-{asked.model or 'auto'}-{asked.seed}"
         with loading() as show_loading:
             recorded = _recorded(folder, first=first) if run.resume or not first else None
             plan = choose(problem, asked, recorded=recorded, progress=show_loading)
         if not quiet and plan.choice is not None:
-            _print_choice(plan)
+            _print_choice(plan, problem)
         trained = train_with_progress(problem, plan, folder, run, name=name, fabric=fabric)
     if not first:
         return
@@ -77,8 +85,7 @@ def train(
         print_json({"run": str(trained.folder), **trained.metrics})
         return
     print_quality(trained)
-    seconds = trained.metrics["total_seconds"]
-    typer.echo(f"The run is in {trained.folder} ({seconds} s of training).")
+    typer.echo(f"The run is in {trained.folder} ({time.monotonic() - began:.0f} s).")
     typer.echo(f"Use it: capnets predict {trained.folder} FILE -o predictions.parquet")
     typer.echo(f"Explain it: capnets explain {trained.folder} FILE --html explained.html")
 
@@ -107,17 +114,12 @@ def train_with_progress(
     from capnets.training.callbacks import EpochEnd
     from capnets.training.loggers import logger_of
 
-    each, members = plan.recipe.epochs, plan.model.members
     quiet = run.as_json or not fabric.is_global_zero
-    with epochs(f"{plan.model.title} on {name}", each * members, quiet=quiet) as show:
-
-        def progress(line: dict[str, Any]) -> None:
-            # Members are trained one after another; each has all epochs of the recipe.
-            show({**line, "epoch": line.get("member", 0) * each + line["epoch"]})
-
+    title, members = f"{plan.model.title} on {name}", plan.model.members
+    with epochs(title, plan.recipe.epochs, members=members, quiet=quiet) as show:
         return train_plan(
             problem, plan, folder, resume=run.resume, force=run.force, fabric=fabric,
-            callbacks=[EpochEnd(progress), *map(logger_of, run.log or ())],
+            callbacks=[EpochEnd(show), *map(logger_of, run.log or ())],
         )  # fmt: skip
 
 
@@ -131,12 +133,14 @@ def _recorded(folder: Path, *, first: bool) -> Plan | None:
     return Plan.of(Run(folder).config) if (folder / "config.json").exists() else None
 
 
-def _print_choice(plan: Plan) -> None:
+def _print_choice(plan: Plan, problem: Problem) -> None:
     assert plan.choice is not None
     names = ("model", "aggregation", "baseline", "loss", "members")
-    rows = [[compared[name] for name in names] for compared in plan.choice.get("compared", [])]
-    if rows:
-        title = "Loss on inner folds, and members of the average"
+    compared = plan.choice.get("compared", [])
+    compared = sorted(compared, key=lambda one: math.inf if one["loss"] is None else one["loss"])
+    if compared:
+        title = f"{LOSSES.get(problem.target.kind, 'Log loss')} on sets held out, and members"
+        rows = [[one[name] for name in names] for one in compared]
         print_table(["network", *names[1:]], rows, title=title)
     typer.echo(f"Training {plan.model.title} ({plan.choice['reason']}); -m names another network.")
 

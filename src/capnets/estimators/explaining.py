@@ -13,9 +13,9 @@ from capnets.estimators.inputs import is_table, known_table
 from capnets.explain import Explanation, explain
 from capnets.explain.added import with_caution
 from capnets.explain.maps import tiles_of
-from capnets.explain.render.instances import Texts
+from capnets.explain.render.instances import Features, Texts
 from capnets.explain.subject import output_index
-from capnets.ingest import FeatureFolder, Schema
+from capnets.ingest import FeatureFolder, Schema, SetData
 from capnets.learn.averaging import mean_prediction
 from capnets.sets import Array, Sets
 from capnets.sets.orders import Orders
@@ -36,8 +36,9 @@ def explain_estimator(
     output: int | str | None,
 ) -> Explanation:
     """Explain sets that an estimator reads; see `SetEstimator.explain`."""
-    read = estimator.read(X) if isinstance(X, FeatureFolder) else None
-    sets = estimator.to_sets(X) if read is None else read.sets
+    folder = isinstance(X, FeatureFolder)
+    data = estimator.read(X) if folder else estimator.read_known(X)
+    sets = data.sets
     names = estimator.output_names()
     index = output_index(_of_classes(estimator, output), names)
     chosen: Orders | int | None = orders
@@ -49,10 +50,10 @@ def explain_estimator(
         estimator.model_, unlabelled, method=method, orders=chosen, seed=seed, output=index or 0
     )
     found = with_caution(found, estimator.model_, estimator.config_.sizes)
-    if read is not None:
-        found = replace(found, instances=tiles_of(sets, read.parts))
+    if folder:
+        found = replace(found, instances=tiles_of(sets, data.parts))
     elif is_table(X) and estimator.schema_ is not None:
-        found = _with_sentences(found, X, estimator.schema_, sets)
+        found = _with_sentences(_with_rows(found, data), X, estimator.schema_, sets)
     if estimator.target_.kind == "survival":
         return replace(found, unit="log-hazard")
     if estimator.target_.kind == "count":
@@ -60,6 +61,14 @@ def explain_estimator(
     if not estimator.classifies:
         return replace(found, output=names[index or 0] if len(names) > 1 else "")
     return _with_classes(estimator, found, sets, index or 0)
+
+
+def _with_rows(found: Explanation, data: SetData) -> Explanation:
+    """Name the instances as the rows of the table are named."""
+    if data.row_names is None or not isinstance(found.instances, Features):
+        return found
+    names = tuple(str(data.row_names[row]) for row in data.sets.index)
+    return replace(found, instances=replace(found.instances, names=names))
 
 
 def _with_sentences(found: Explanation, X: Any, schema: Schema, sets: Sets) -> Explanation:

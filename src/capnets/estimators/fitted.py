@@ -222,12 +222,16 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def to_sets(self, X: Any) -> Sets:
         """Return the sets of X as the network reads them, with labels if X has usable ones."""
+        return self.read_known(X).sets
+
+    def read_known(self, X: Any) -> SetData:
+        """Read X with labels if it has usable ones."""
         if not isinstance(X, Sets):
             try:
-                return self.read(X, labels=True).sets
+                return self.read(X, labels=True)
             except InputError:  # labels are optional here; other faults are raised below
                 pass
-        return self.read(X).sets
+        return self.read(X)
 
     def explain(
         self,

@@ -163,19 +163,19 @@ class Explanation:
         if self.covariates is not None:
             text.append("The baseline of a set depends on its covariates.")
         if not self.exact:
-            text.append("Estimated from samples")
+            text.append("Values are means of samples")
             if self.errors is not None and len(self.errors):
                 error = float(self.errors.mean())
-                size = f"{error:.2g}" if error >= 1e-4 else "below 0.0001"
-                text[-1] += f"; one standard error of a value is {size} on average"
+                size = f"{error:.2g}" if error >= 1e-4 else "less than 0.0001"
+                text[-1] += f", with a standard error of {size} on average"
             text[-1] += "."
         if self.prediction_spreads is not None and len(self):
             spread = float(self.prediction_spreads.mean())
             scale = float(np.abs(self.predictions).mean())
-            share = f" ({100 * spread / scale:.1f} % of it)" if scale else ""
+            share = f" ({100 * spread / scale:.1f} %)" if spread >= 1e-3 * scale > 0 else ""
             text.append(
                 f"The prediction changes with the order by ±{spread:.3g} on average{share}; "
-                "values are means over orders and sum to the mean prediction."
+                "values sum to its mean."
             )
         return " ".join(text)
 

@@ -242,7 +242,9 @@ def _instructive(task: Any, sets: Sets) -> Sequence[int]:
 
 
 def _readable(sets: Sets) -> Sequence[int]:
-    """Return the first sets that have several instances, but not too many to read."""
+    """Return the first sets that have several instances, but not too many to read; all of few."""
+    if len(sets) <= SETS:
+        return range(len(sets))
     low, high = READABLE
     found = np.flatnonzero((sets.sizes >= low) & (sets.sizes <= high))[:SETS]
     return [int(k) for k in found] or range(min(SETS, len(sets)))

@@ -91,18 +91,23 @@ class Run:
             new = staging_folder(folder)
             if not finished or not (new / REPLACEMENT).is_file():
                 remove_folder(new)  # nothing that could be resumed
-            begun = any(any(folder.glob(pattern)) for pattern in cls.RESULTS)
-            if not begun or not (folder / "config.json").exists():
+            if not cls._begun(folder):
                 return cls._begin(folder, config)
             if not resume:
-                raise InputError(
-                    f"{folder} holds a finished run; force=True (--force) replaces it, another "
-                    "folder keeps it"
-                    if finished
-                    else f"{folder} is an unfinished run; resume=True (--resume) continues, "
-                    "force=True (--force) starts over"
-                )
+                raise _in_the_way(folder, finished=finished)
             return cls._resume(folder, config)
+
+    @classmethod
+    def check_free(cls, folder: str | Path) -> None:
+        """Raise if a folder holds a run, before time is spent on what would be trained into it."""
+        folder = Path(folder)
+        if cls._begun(folder):
+            raise _in_the_way(folder, finished=(folder / "metrics.json").is_file())
+
+    @classmethod
+    def _begun(cls, folder: Path) -> bool:
+        results = any(any(folder.glob(pattern)) for pattern in cls.RESULTS)
+        return results and (folder / "config.json").exists()
 
     @classmethod
     def in_training(cls, folder: str | Path) -> Run:
@@ -304,6 +309,18 @@ class Run:
 
 def _alone(folder: Path) -> AbstractContextManager[None]:
     return lock_folder(folder, busy=f"another process is training into {folder}")
+
+
+def _in_the_way(folder: Path, *, finished: bool) -> InputError:
+    if finished:
+        return InputError(
+            f"{folder} holds a finished run; force=True (--force) replaces it, another folder "
+            "keeps it"
+        )
+    return InputError(
+        f"{folder} is an unfinished run; resume=True (--resume) continues, force=True (--force) "
+        "starts over"
+    )
 
 
 def _check_is_run(folder: Path) -> None:

@@ -171,12 +171,11 @@ class Features:
             return features or self.label(i)
         return f"{self.names[i]}: {features}" if features else self.names[i]
 
-    def most_correlated(self, values: Array, most: int) -> list[int]:
-        """Return the columns with the largest absolute correlation with the values."""
-        return sorted(self._by_correlation(values)[:most].tolist())
-
     def most_related(self, values: Array, most: int) -> list[int]:
-        """Return columns like `most_correlated`; all indicators of a category count as one."""
+        """Return the columns with the largest absolute correlation with the values.
+
+        All indicators of a category count as one.
+        """
         sources = [name.partition("=")[0] for name in self.columns]
         ranked = dict.fromkeys(sources[c] for c in self._by_correlation(values))
         chosen = list(ranked)[:most]

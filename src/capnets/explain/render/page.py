@@ -14,6 +14,7 @@ from capnets.explain.render import template
 from capnets.explain.render.instances import Features, Images, Instances, Texts, checked
 from capnets.explain.render.map_image import MapImage, map_image
 from capnets.explain.render.rows import Row, SetRows, number, rows_of
+from capnets.sets import Array
 
 __all__ = ["fragment", "page"]
 
@@ -54,12 +55,12 @@ def page(
         title=title or explanation.title or default,
         about=source or explanation.source,
         kind=type(looks).__name__.lower(),
-        columns=len(_table(explanation, looks)[1]),
+        columns=len(_columns(explanation, looks)),
         meaning=explanation.meaning,
         unit=explanation.unit,
         baseline=baseline or None,
         sets=sets,
-        named=not isinstance(looks, Texts) and looks.names is not None,
+        named="" if isinstance(looks, Texts) else _heading(looks.names),
         whiskers=explanation.errors is not None or explanation.spreads is not None,
         over_orders=explanation.spreads is not None,
         expected=explanation.expected is not None,
@@ -118,12 +119,12 @@ def _drawn(explanation: Explanation, k: int, looks: Instances) -> Drawn:
     low, high = _widened(*shown.levels)
     bottom, top = _widened(*shown.heights)
     longest = max((abs(row.value) for row in shown.rows), default=0.0) or 1.0
-    table, columns = _table(explanation, looks)
+    columns = _columns(explanation, looks)
     every = len(shown.rows)
     if isinstance(looks, Features):
         shown = shown.extremes(FEW)
     places = np.array([start + row.position for row in shown.rows], dtype=np.int64)
-    ranks = _ranks(shown, table[places])
+    ranks = _ranks(shown, [column.numbers[places] for column in columns])
     instances = []
     for n, (row, place) in enumerate(zip(shown.rows, places, strict=True)):
         instances.append(
@@ -134,14 +135,14 @@ def _drawn(explanation: Explanation, k: int, looks: Instances) -> Drawn:
                 fall=_scaled(row, row.start, low, high),
                 bar=_scaled(row, 0.0, bottom, top),
                 strength=abs(row.value) / longest,
-                cells=tuple(number(float(v)) for v in table[place]),
+                cells=tuple(column.text(place) for column in columns),
                 sorting=";".join(f"--o{c}:{int(r)}" for c, r in enumerate(ranks[:, n])),
             )
         )
     return Drawn(
         shown=shown,
         instances=tuple(instances),
-        columns=columns,
+        columns=tuple(column.name for column in columns),
         zero=_share(0.0, bottom, top),
         from_=_share(shown.baseline, low, high),
         to=_share(shown.prediction, low, high),
@@ -160,18 +161,52 @@ def _maps(explanation: Explanation, k: int, looks: Instances) -> tuple[MapImage,
     return tuple(map_image(one) for one in maps_of(explanation.subset([k]), places))
 
 
-def _table(explanation: Explanation, looks: Instances) -> tuple[Any, tuple[str, ...]]:
-    """Return the features shown as columns, for all instances."""
-    if isinstance(looks, Texts | Images):
-        return np.zeros((len(looks), 0)), ()
-    assert isinstance(looks, Features)
-    chosen = looks.most_correlated(explanation.values, MOST_COLUMNS)
-    return looks.table[:, chosen], tuple(looks.columns[c] for c in chosen)
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A feature of all instances: numbers, or the place of each instance's category from 1."""
+
+    name: str
+    numbers: Array
+    categories: tuple[str, ...] = ()
+
+    def text(self, place: int) -> str:
+        """Return the feature of an instance as text."""
+        value = self.numbers[place]
+        if not self.categories:
+            return number(float(value))
+        return self.categories[int(value) - 1] if value else "–"
 
 
-def _ranks(shown: SetRows, table: Any) -> Any:
+def _columns(explanation: Explanation, looks: Instances) -> list[Column]:
+    """Return the features shown as columns; indicators of a category are one column."""
+    if not isinstance(looks, Features):
+        return []
+    chosen = looks.most_related(explanation.values, MOST_COLUMNS)
+    by_source: dict[str, list[int]] = {}
+    for c in chosen:
+        name, _, category = looks.columns[c].partition("=")
+        by_source.setdefault(name if category else looks.columns[c], []).append(c)
+    found = []
+    for name, own in by_source.items():
+        part = looks.table[:, own]
+        categories = tuple(looks.columns[c].partition("=")[2] for c in own)
+        if all(categories) and np.isin(part, (0, 1)).all() and (part.sum(1) <= 1).all():
+            found.append(Column(name, part @ np.arange(1, len(own) + 1), categories))
+        else:
+            found += [Column(looks.columns[c], looks.table[:, c]) for c in own]
+    return found[:MOST_COLUMNS]
+
+
+def _heading(names: tuple[str, ...] | None) -> str:
+    """Return the heading of the names of instances: those of a table may be numbers of rows."""
+    if names is None:
+        return ""
+    return "row" if all(name.isdecimal() for name in names) else "name"
+
+
+def _ranks(shown: SetRows, columns: list[Array]) -> Any:
     """Return the place of every row if sorted as read, by value, by each column; largest first."""
-    keys = [-np.arange(len(shown.rows)), np.array([r.value for r in shown.rows]), *table.T]
+    keys = [-np.arange(len(shown.rows)), np.array([r.value for r in shown.rows]), *columns]
     return np.array([np.argsort(np.argsort(-np.asarray(key), kind="stable")) for key in keys])
 
 

@@ -76,7 +76,7 @@ class SetRows:
         """Return prediction, probability and truth in one line."""
         if self.probability is None:
             unit = f" ({self.unit})" if self.unit else ""
-            parts = [f"predicted {number(self.prediction)}{unit}"]
+            parts = [f"predicted {number(self.prediction, self.decimals)}{unit}"]
         else:
             parts = [f"P({self.output}) = {self.probability:.3f}"]
             parts += [f"predicted {self.predicted_class}"] if self.predicted_class else []
