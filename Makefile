@@ -103,7 +103,8 @@ $(ALL): $(CORE)
 	@touch $@
 
 # The runtime of interactive pages comes from its npm package; its SHA-256 is checked.
-page: $(ALL) ## install onnxruntime-web for `capnets page` and `capnets play`
+page: $(CORE) ## install onnxruntime-web for `capnets page` and `capnets play`
+	@[ -e $(ALL) ] || $(INSTALL_SELF) '.[page]' | $(NEWS)
 	@if $(BIN)/python -c "from capnets.pages.runtime import find_runtime; find_runtime()" 2>/dev/null; then exit 0; \
 	elif command -v npm >/dev/null; then \
 	  folder=$$(mktemp -d) && (cd $$folder && npm pack --silent onnxruntime-web@1.30.0) \

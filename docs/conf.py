@@ -82,8 +82,12 @@ command_line.write(HERE / "reference" / "command-line.md")
 
 
 def link_to_files(_: Sphinx, page: str, source: list[str]) -> None:
-    """Link files outside docs/ to the repository; where it is unknown, they are plain text."""
+    """Link examples to their tutorials, and other files outside docs/ to the repository.
+
+    Where the repository is unknown, the latter are plain text.
+    """
     folder = (HERE / page).parent
+    source[0] = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", r"](/tutorials/\1.rst)", source[0])
     repository = os.environ.get("GITHUB_REPOSITORY")
     if not repository:
         return

@@ -39,7 +39,7 @@ items.head()
 columns = capnets.Columns(set="basket", target="worth", categories="kind")
 train = items[items.basket < 320]
 test = items[items.basket >= 320]
-regressor = capnets.SetRegressor("c-gru", columns=columns, members=1, random_state=0)
+regressor = capnets.SetRegressor("c-deepset", columns=columns, members=1, random_state=0)
 regressor.fit(train)
 print("R² on new baskets:", round(regressor.score(test), 3))
 
