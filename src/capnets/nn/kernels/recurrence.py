@@ -3,6 +3,9 @@
 All features are multiplied by the gates' matrices beforehand, and the gradients of the matrices are
 products over all instances afterwards. In between, a block of sets goes through all steps before
 the next block, so that its states stay in the cache. The gates of an instance are adjacent.
+
+The backward passes have two loops over the gates, because LLVM does not vectorise one loop over as
+many arrays: it would have to check that none of them overlap.
 """
 
 from __future__ import annotations
@@ -209,15 +212,17 @@ def _gru_backward(
                 gate, before, arriving, later = gates[t, i], z[t, i], dz[t, i], dh[i]
                 to_e, to_z = to_features[t, i], to_state[t, i]
                 for j in range(hidden):
-                    r, u = gate[j], gate[hidden + j]
-                    n, q = gate[2 * hidden + j], gate[3 * hidden + j]
+                    u, n = gate[hidden + j], gate[2 * hidden + j]
                     state = later[j] + arriving[j]
                     dn = state * (one - u) * (one - n * n)
-                    dr = dn * q * r * (one - r)
                     du = state * (before[j] - n) * u * (one - u)
-                    to_e[j], to_e[hidden + j], to_e[2 * hidden + j] = dr, du, dn
-                    to_z[j], to_z[hidden + j], to_z[2 * hidden + j] = dr, du, dn * r
+                    to_e[hidden + j], to_z[hidden + j] = du, du
+                    to_e[2 * hidden + j] = dn
                     later[j] = state * u
+                for j in range(hidden):
+                    r, q, dn = gate[j], gate[3 * hidden + j], to_e[2 * hidden + j]
+                    dr = dn * q * r * (one - r)
+                    to_e[j], to_z[j], to_z[2 * hidden + j] = dr, dr, dn * r
             multiply(to_state[t][begin:end], weight_hh, room[: end - begin])
             for i in range(begin, end):
                 for j in range(hidden):
@@ -274,14 +279,15 @@ def _lstm_backward(
                 gate, had, have, step = gates[t, i], memory[t, i], memory[t + 1, i], d[t, i]
                 arriving, later, kept = dz[t, i], dh[i], dc[i]
                 for j in range(hidden):
-                    k, f = gate[j], gate[hidden + j]
-                    g, o = gate[2 * hidden + j], gate[3 * hidden + j]
                     state, shown = later[j] + arriving[j], tanh(have[j])
-                    keep = kept[j] + state * o * (one - shown * shown)
+                    o = gate[3 * hidden + j]
+                    kept[j] += state * o * (one - shown * shown)
+                    step[3 * hidden + j] = state * shown * o * (one - o)
+                for j in range(hidden):
+                    k, f, g, keep = gate[j], gate[hidden + j], gate[2 * hidden + j], kept[j]
                     step[j] = keep * g * k * (one - k)
                     step[hidden + j] = keep * had[j] * f * (one - f)
                     step[2 * hidden + j] = keep * k * (one - g * g)
-                    step[3 * hidden + j] = state * shown * o * (one - o)
                     kept[j] = keep * f
             multiply(d[t][begin:end], weight_hh, dh[begin:end])
     flat = d.reshape(rows, 4 * hidden)
