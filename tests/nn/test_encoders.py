@@ -10,6 +10,7 @@ from capnets.nn.encoders import (
     Standardize,
     decoder,
     each,
+    encode_and_pool,
     encoder,
     features_read,
     final_layer,
@@ -43,6 +44,46 @@ def test_each_instance_on_its_own_but_step_by_step_in_memory(sets, size):
 def test_each_picture_keeps_its_shape():
     network, x = ConvEncoder(3), torch.rand(2, 4, 1, 8, 8)
     torch.testing.assert_close(each(network, x), network(x))
+
+
+class TestEncodeAndPool:
+    """The last layer of an encoder is applied to what is pooled: fewer rows, the same numbers."""
+
+    weights = torch.rand(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def pool(self, h):
+        return (self.weights[:, :, None] * h).sum(1)
+
+    @pytest.mark.parametrize("widths", [(3, 2), (3, 8, 2), (3, 8, 8, 2)], ids=len)
+    def test_the_same_numbers_and_gradients(self, widths):
+        network, x = mlp(*widths).double(), torch.randn(4, 5, 3, dtype=torch.float64)
+        found, expected = encode_and_pool(network, x, self.pool), self.pool(network(x))
+        torch.testing.assert_close(found, expected)
+        for ours, theirs in zip(
+            torch.autograd.grad(found.square().sum(), network.parameters()),
+            torch.autograd.grad(expected.square().sum(), network.parameters()),
+            strict=True,
+        ):
+            torch.testing.assert_close(ours, theirs)
+
+    @pytest.mark.parametrize("last", [nn.ReLU(), nn.Linear(8, 2, bias=False), mlp(8, 4, 2)])
+    def test_other_last_layers(self, last):
+        network = nn.Sequential(nn.Linear(3, 8), last).double()
+        x = torch.randn(4, 5, 3, dtype=torch.float64)
+        found = encode_and_pool(network, x, self.pool)
+        torch.testing.assert_close(found, self.pool(network(x)))
+
+    @pytest.mark.parametrize("network", [nn.Sequential(), nn.Identity(), nn.Linear(3, 2).double()])
+    def test_no_layers_or_one(self, network):
+        x = torch.randn(4, 5, 3, dtype=torch.float64)
+        found = encode_and_pool(network, x, self.pool)
+        torch.testing.assert_close(found, self.pool(network(x)))
+
+    def test_hooks_see_every_instance(self):
+        network, seen = mlp(3, 8, 2).double(), []
+        network[-1].register_forward_hook(lambda module, args, y: seen.append(y.shape))
+        encode_and_pool(network, torch.randn(4, 5, 3, dtype=torch.float64), self.pool)
+        assert seen == [(20, 2)]
 
 
 def test_no_layers():

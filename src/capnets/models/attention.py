@@ -24,7 +24,7 @@ from capnets.models.base import AddedValues, Instances, Mask, Prediction
 from capnets.models.entry import Entry, decoder, encoder
 from capnets.models.prefixes import PrefixModel
 from capnets.nn import masked
-from capnets.nn.encoders import features_read, final_layer
+from capnets.nn.encoders import encode_and_pool, features_read, final_layer, rows
 
 if TYPE_CHECKING:
     from capnets.models.spec import ModelSpec
@@ -66,10 +66,13 @@ class AttentionNetwork(PrefixModel):
         self.encodes = encoded
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        h = self.encoder(x)
-        weights = masked.softmax(self.scores(h if self.encodes else x).squeeze(-1), mask)
-        pooled = (weights[..., None] * h).sum(1)
-        prediction: Prediction = self.decoder(pooled)
+        if self.encodes:
+            h = rows(self.encoder, x)
+            found = _mean(h, masked.softmax(rows(self.scores, h).squeeze(-1), mask))
+        else:
+            weights = masked.softmax(rows(self.scores, x).squeeze(-1), mask)
+            found = encode_and_pool(self.encoder, x, lambda h: _mean(h, weights))
+        prediction: Prediction = self.decoder(found)
         return prediction
 
     def predict_prefixes(self, x: Instances) -> AddedValues:
@@ -77,6 +80,12 @@ class AttentionNetwork(PrefixModel):
         means = running_mean(h, self.scores(h if self.encodes else x))
         predictions: AddedValues = self.decoder(means)
         return predictions
+
+
+def _mean(
+    h: Float[Tensor, "sets size hidden"], weights: Float[Tensor, "sets size"]
+) -> Float[Tensor, "sets hidden"]:
+    return (weights[:, :, None] * h).sum(1)
 
 
 def running_mean(

@@ -15,6 +15,8 @@ __all__ = ["ENTRY", "DeepSet"]
 class DeepSet(PooledModel):
     """Sum the encoded instances, decode the sum; the order cannot matter."""
 
+    sums = True
+
     def pool(self, h: Encoded, mask: Mask) -> Pooled:
         return masked.total(h, mask)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from capnets.models.base import AddedValues, Instances, Mask, Prediction
 from capnets.models.entry import Entry, decoder, encoder
 from capnets.models.prefixes import PrefixModel, prefix_by_prefix
-from capnets.nn.encoders import features_read, final_layer, rows
+from capnets.nn.encoders import encode_and_pool, features_read, final_layer, rows
 
 if TYPE_CHECKING:
     from capnets.models.spec import ModelSpec
@@ -33,11 +33,14 @@ class PooledModel(PrefixModel):
     ----------
     width
         Pooled features per encoded feature.
+    sums
+        Whether `pool` is a sum, so that the encoder's last layer can follow it.
     """
 
     encodes = True
     ordered = False
     width: int = 1
+    sums: bool = False
 
     def __init__(self, *, encoder: nn.Sequential, decoder: nn.Sequential) -> None:
         super().__init__(
@@ -60,7 +63,11 @@ class PooledModel(PrefixModel):
         """Pool the first, the first two, … instances."""
 
     def predict(self, x: Instances, mask: Mask) -> Prediction:
-        prediction: Prediction = self.decoder(self.pool(rows(self.encoder, x), mask))
+        if self.sums:
+            found = encode_and_pool(self.encoder, x, lambda h: self.pool(h, mask))
+        else:
+            found = self.pool(rows(self.encoder, x), mask)
+        prediction: Prediction = self.decoder(found)
         return prediction
 
     def predict_prefixes(self, x: Instances) -> AddedValues:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from capnets.errors import InputError
 from capnets.nn.random import generator
@@ -18,9 +20,11 @@ __all__ = [
     "Standardize",
     "decoder",
     "each",
+    "encode_and_pool",
     "encoder",
     "features_read",
     "final_layer",
+    "has_hooks",
     "mlp",
     "rows",
     "width_for",
@@ -67,6 +71,38 @@ def rows(network: nn.Module, x: Float[Tensor, "sets size *features"]) -> Tensor:
         return y
     found: Tensor = network(x.flatten(0, 1))
     return found.view(*x.shape[:2], *found.shape[1:])
+
+
+def encode_and_pool(
+    encoder: nn.Module,
+    x: Float[Tensor, "sets size *features"],
+    pool: Callable[[Float[Tensor, "sets size hidden"]], Float[Tensor, "sets hidden"]],
+) -> Float[Tensor, "sets hidden"]:
+    """Encode all instances and pool them by a weighted sum, with weights that `pool` knows.
+
+    A sum of linear functions is the linear function of the sum. So the last layer is applied to one
+    row per set instead of one per instance.
+    """
+    *layers, last = (isinstance(encoder, nn.Sequential) and [*encoder]) or [encoder]
+    hooked = has_hooks(encoder) or has_hooks(last)
+    if type(last) is not nn.Linear or hooked or features_read(encoder) is None:
+        return pool(rows(encoder, x))
+    h = x.flatten(0, 1)
+    for layer in layers:
+        h = layer(h)
+    h = linear(pool(h.view(*x.shape[:2], h.shape[1])), last.weight)
+    bias = last._parameters["bias"]
+    return h if bias is None else h + pool(x.new_ones(*x.shape[:2], 1)) * bias
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Return whether a module has hooks of its own."""
+    return bool(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+    )
 
 
 def width_for(in_features: int) -> int | None:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
 
+from capnets.nn.encoders import has_hooks
 from capnets.nn.kernels.kernel import CellKernel, Kernel
 
 Modules = tuple[nn.Module, ...]
@@ -28,7 +29,7 @@ def find_chain(modules: Modules, x: Tensor, *, forced: bool) -> tuple[Kernel, ..
     width = x.shape[2]
     hooked = _has_any_global_hook()  # type: ignore[no-untyped-call]
     for module in modules:
-        if hooked or _has_hooks(module):
+        if hooked or has_hooks(module):
             return "hooks must see what passes between modules"
         if isinstance(module, nn.Sequential):
             kernel = _layers(module, forced=forced)
@@ -54,7 +55,7 @@ def _layers(network: nn.Sequential, *, forced: bool) -> Kernel | str:
     for place, layer in enumerate(network):
         if type(layer) is not (nn.ReLU if place % 2 else nn.Linear):
             return f"kernels are for linear layers with ReLU between them, not {layer}"
-        if _has_hooks(layer):
+        if has_hooks(layer):
             return "hooks must see what passes between layers"
         for parameter in layer._parameters.values():  # faster than one attribute at a time
             if parameter is None:
@@ -86,12 +87,3 @@ def _cell(cell: Any, sets: int, *, alone: bool, forced: bool) -> Kernel | str:
     if kernel.width(cell.in_features) not in (None, cell.out_features):
         return f"the weights of {type(cell).__name__} were replaced by others"
     return kernel
-
-
-def _has_hooks(module: nn.Module) -> bool:
-    return bool(
-        module._forward_hooks
-        or module._forward_pre_hooks
-        or module._backward_hooks
-        or module._backward_pre_hooks
-    )
