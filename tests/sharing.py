@@ -14,10 +14,10 @@ SETTINGS = {"epochs": 3, "batch_size": 50, "learning_rate": 0.01, "replay": 2}
 
 
 def train(
-    processes: int, path: Path, *, priors: bool = False, estimator: bool = False
+    processes: int, path: Path, *, priors: bool = False, estimator: bool = False, **changes: object
 ) -> list[dict]:
     """Train and return the history and the weights of every process."""
-    work = partial(_one, path=str(path), priors=priors)
+    work = partial(_one, path=str(path), priors=priors, changes=changes)
     if estimator:
         work = partial(_estimate, path=str(path), seed=0)
     process = SERVER.Process(target=_launch, args=(processes, work))
@@ -64,7 +64,7 @@ def _estimate(fabric, *, path: str, seed: int) -> None:
     torch.save(found, f"{path}-{fabric.global_rank}")
 
 
-def _one(fabric, *, path: str, priors: bool) -> None:
+def _one(fabric, *, path: str, priors: bool, changes: dict) -> None:
     from capnets.models import build
     from capnets.training.fit import fit
     from capnets.training.priors import UpperBound
@@ -72,7 +72,7 @@ def _one(fabric, *, path: str, priors: bool) -> None:
 
     model = build("c-gru", in_features=4, hidden=8, layers=1, seed=0)
     history = fit(
-        model, sets_of(208, 0), sets_of(60, 1), recipe=Recipe(**SETTINGS), fabric=fabric,
-        priors=[UpperBound(bound=0.5)] if priors else [],
+        model, sets_of(208, 0), sets_of(60, 1), recipe=Recipe(**SETTINGS | changes),
+        fabric=fabric, priors=[UpperBound(bound=0.5)] if priors else [],
     )  # fmt: skip
     torch.save({"history": history, "state": model.state_dict()}, f"{path}-{fabric.global_rank}")

@@ -43,6 +43,14 @@ class TestTwo:
             assert {**one, "seconds": 0} == {**other, "seconds": 0}
 
 
+def test_accumulated_batches_are_shared(tmp_path, alone):
+    """Two processes that read two batches each before a step do what one does with one."""
+    two = sharing.train(2, tmp_path / "two", batch_size=25, accumulate=2)
+    assert two[0]["history"][-1]["train"] == pytest.approx(alone["history"][-1]["train"], rel=1e-5)
+    for name, value in alone["state"].items():
+        torch.testing.assert_close(two[0]["state"][name], value, rtol=1e-4, atol=1e-6)
+
+
 def test_priors_reach_all_processes(tmp_path, alone):
     """Added values are a method of the network: the wrapper around it has to know that."""
     one = sharing.train(1, tmp_path / "one", priors=True)[0]

@@ -126,15 +126,25 @@ class TrainingOptions:
         ),
     ] = None
     epochs: Annotated[int | None, option(panel=TRAINING, help="Epochs of each network.")] = None
-    batch_size: Annotated[int | None, option(panel=TRAINING, help="Sets per step.")] = None
+    batch_size: Annotated[int | None, option(panel=TRAINING, help="Sets per batch.")] = None
     batch_instances: Annotated[
         int | None,
         option(
             panel=TRAINING,
             min=1,
             metavar="N",
-            help="Most instances per step.",
+            help="Most instances per batch.",
             show_default="if sets are large",
+        ),
+    ] = None
+    accumulate: Annotated[
+        int | None,
+        option(
+            panel=TRAINING,
+            min=1,
+            metavar="N",
+            help="Batches per step, whose gradients are added.",
+            show_default="1",
         ),
     ] = None
     sample_instances: Annotated[
@@ -165,7 +175,10 @@ class TrainingOptions:
         """Return a recipe, or changes to the default recipe, as `Options` takes them."""
         from capnets.training.recipe import recipe
 
-        names = ("batch_size", "batch_instances", "sample_instances", "learning_rate", "patience")
+        names = (
+            "batch_size", "batch_instances", "accumulate", "sample_instances", "learning_rate",
+            "patience",
+        )  # fmt: skip
         changes = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.fixed_order:
             changes["reshuffle"] = False

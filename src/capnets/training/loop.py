@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -32,42 +33,61 @@ def run_epoch(setup: Setup, state: State) -> dict[str, Any]:
     )
     state.network.train()
     total = torch.zeros((), device=fabric.device)
-    for number in range(steps):
+    for number, weights in enumerate(steps):
         # Replayed sets add steps to the epoch, so that each step advances the schedule by less.
-        rate = recipe.rate(epoch * usual + number * usual / steps, recipe.epochs * usual)
-        # The batch is bound to no name, so that it is freed before the next one is read.
-        total += _step(setup, state, next(batches), rate, draws)
+        rate = recipe.rate(epoch * usual + number * usual / len(steps), recipe.epochs * usual)
+        total += _step(setup, state, batches, weights, rate, draws)
     if fabric.world_size > 1:
         losses: Any = fabric.all_reduce(state.replay.losses.to(fabric.device), reduce_op="max")
         state.replay.losses.copy_(losses)
     together: Any = fabric.all_reduce(total, reduce_op="mean")
     return {
         "epoch": epoch + 1,
-        "train": float(together) / steps,
+        "train": float(together) / len(steps),
         "valid": None if setup.valid is None else measure(setup.model, setup.valid, setup.loss),
         "rate": state.optimizer.param_groups[0]["lr"],
         "seconds": round(time.perf_counter() - began, 3),
     }
 
 
-def _step(setup: Setup, state: State, batch: Batch, rate: float, draws: draw_from) -> Tensor:
-    """Update the weights once; return the mean loss of the batch, without penalties."""
+def _step(
+    setup: Setup,
+    state: State,
+    batches: Iterator[Batch],
+    weights: list[float],
+    rate: float,
+    draws: draw_from,
+) -> Tensor:
+    """Update the weights once; return the mean loss of the step, without penalties."""
     for group in state.optimizer.param_groups:
         group["lr"] = rate
-    with draws:
-        loss, objective = _losses(setup, state, batch)
     state.optimizer.zero_grad()
-    setup.fabric.backward(objective)
+    total = torch.zeros((), device=setup.fabric.device, dtype=setup.model.unit.dtype)
+    for share in _shares(setup, weights):
+        # The batch is bound to no name, so that it is freed before the next one is read.
+        total += _backward(setup, state, next(batches), share, draws)
     if setup.recipe.clip is not None:
         setup.fabric.clip_gradients(
             state.network, state.optimizer, max_norm=setup.recipe.clip, error_if_nonfinite=False
         )
     state.optimizer.step()
+    return total
+
+
+def _backward(
+    setup: Setup, state: State, batch: Batch, share: float | Tensor, draws: draw_from
+) -> Tensor:
+    """Add the gradients of a batch; return its summand of the mean loss of the step."""
+    with draws:
+        loss, objective = _losses(setup, state, batch, share)
+    setup.fabric.backward(objective)
     return loss.detach()
 
 
-def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the mean loss of a batch, and the same plus the penalties of all priors."""
+def _losses(
+    setup: Setup, state: State, batch: Batch, share: float | Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the mean loss of a batch times its share; also with the penalties of all priors."""
     model, x = setup.model, batch.x.to(setup.model.unit.dtype)
     values: Tensor | None = None
     if setup.priors:
@@ -88,25 +108,23 @@ def _losses(setup: Setup, state: State, batch: Batch) -> tuple[Tensor, Tensor]:
     prediction = prediction.to(model.unit.dtype)  # mixed precision
     each = setup.loss.each(prediction, batch.y, unit=model.unit)
     state.replay.record(batch.set_index, each, batch.weights)
-    loss = objective = mean(each, batch.weights) * _factor(setup, batch)
+    loss = objective = mean(each, batch.weights) * share
     for prior in setup.priors:
         assert values is not None
         objective = objective + prior.penalty(model, batch, values)
     return loss, objective
 
 
-def _factor(setup: Setup, batch: Batch) -> float | Tensor:
-    """Return the weight of this process's mean in the mean over the whole batch.
+def _shares(setup: Setup, weights: list[float]) -> list[float] | list[Tensor]:
+    """Return the share of every batch of this process in the mean over all sets of a step.
 
     Processes average their gradients, but the sets of one may weigh more than those of another.
     """
-    if setup.fabric.world_size == 1:
-        return 1.0
-    count = torch.tensor(float(len(batch.set_index)), device=setup.fabric.device)
-    mine = count if batch.weights is None else batch.weights.sum()
-    mean_weight: Any = setup.fabric.all_reduce(mine.detach().clone(), reduce_op="mean")
-    factor: Tensor = mine / mean_weight.clamp_min(torch.finfo(torch.float32).tiny)
-    return factor
+    if setup.fabric.world_size == 1 and len(weights) == 1:
+        return [1.0]
+    mine = torch.tensor(weights, device=setup.fabric.device)
+    together: Any = setup.fabric.all_reduce(mine.sum(), reduce_op="mean")
+    return [*(mine / together.clamp_min(torch.finfo(torch.float32).tiny))]
 
 
 @torch.no_grad()

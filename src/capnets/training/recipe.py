@@ -21,10 +21,13 @@ class Recipe(Record):
     epochs
         Passes over the training sets.
     batch_size
-        Sets per step.
+        Sets per batch. A step reads one batch, or several (`accumulate`).
     batch_instances
-        Largest number of instances per step, padding included: a step reads fewer sets where they
+        Largest number of instances per batch, padding included: a batch has fewer sets where they
         are large, but at least one. None sets no limit.
+    accumulate
+        Batches per step: their gradients are added before the weights change, as if their sets had
+        been one batch. For batches that do not fit into memory at once.
     sample_instances
         Read at most this many instances of a set, drawn anew every epoch. Sums over instances are
         scaled to the whole set, means are not. None reads all; predictions always read all.
@@ -70,6 +73,7 @@ class Recipe(Record):
     patience: int | None = None
     batch_instances: int | None = None
     sample_instances: int | None = None
+    accumulate: int = 1
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -86,6 +90,9 @@ class Recipe(Record):
                 continue
             if not isinstance(value, int | float) or not 0 < value < math.inf:
                 raise InputError(f"{name} must be a number above 0, not {value!r}")
+        batches: Any = self.accumulate
+        if not isinstance(batches, int) or batches < 1:
+            raise InputError(f"accumulate must be a whole number above 0, not {batches!r}")
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

@@ -47,6 +47,12 @@ class Setup:
             raise InputError(
                 "sample_instances: priors are about the values of whole sets; leave out one of both"
             )
+        if self.recipe.accumulate > 1 and (self.priors or self.loss.joint):
+            what = "a prior is a penalty on" if self.priors else f"{self.loss_name!r} compares"
+            raise InputError(
+                f"accumulate: {what} the sets of one batch, so that batches cannot be added up; "
+                "leave out one of both"
+            )
         for name, sets in (("training", self.train), ("validation", self.valid)):
             if sets is not None:
                 self._check_sets(name, sets)
@@ -82,14 +88,23 @@ class Setup:
     @cached_property
     def steps_per_epoch(self) -> int:
         """Steps of an epoch without replay."""
-        return len(self._plan(None, self._sample(0)))
+        return -(-len(self._plan(None, self._sample(0))) // self.recipe.accumulate)
 
-    def batches(self, epoch: int, repeated: Array) -> tuple[int, Iterator[Batch]]:
-        """Return the number of steps of an epoch, and the batches of this process on its device."""
+    def batches(self, epoch: int, repeated: Array) -> tuple[list[list[float]], Iterator[Batch]]:
+        """Return the batches of this process in an epoch, on its device, and their weights by step.
+
+        The weight of a batch is the sum of those of its sets, 1 each if they have none.
+        """
         sample = self._sample(epoch)
         plan = self._plan(random_stream(self.seed, epoch, 0), sample, repeated)
         reorder = random_stream(self.seed, epoch, 1) if self.recipe.reshuffle else None
-        return len(plan), self._read(plan, reorder, sample)
+        weights, count = [*map(self._weight, plan)], self.recipe.accumulate
+        steps = [weights[a : a + count] for a in range(0, len(plan), count)]
+        return steps, self._read(plan, reorder, sample)
+
+    def _weight(self, chosen: Array) -> float:
+        weights = self.data.weights
+        return float(len(chosen) if weights is None else weights[torch.from_numpy(chosen)].sum())
 
     def _read(
         self, plan: list[Array], reorder: torch.Generator | None, sample: Sample | None
