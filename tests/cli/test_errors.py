@@ -95,6 +95,15 @@ class TestErrors:
         results = [p for p in tmp_path.rglob("*") if p.name not in {".lock", "config.json"}]
         assert all(p.is_dir() for p in results), "nothing was begun"
 
+    @pytest.mark.parametrize("columns", [["--set-column", "slide"], []], ids=["rows", "slides"])
+    @pytest.mark.parametrize("name", ["nowhere", "some/where/"])
+    def test_folder_of_features_that_is_not_there(self, say, tmp_path, columns, name):
+        table = tmp_path / "CLINI.csv"
+        table.write_text("slide,grade\na,1\nb,2\n")
+        answer = say("train", table, *columns, "--target", "grade", "--features", name)
+        assert answer.code == 2
+        assert f"--features: there is no folder '{name}'" in answer.text.replace("\n", " ")
+
     def test_traceback_if_asked_for(self, say):
         answer = say("evaluate", "nowhere", environment={"CAPNETS_TRACEBACK": "1"})
         assert answer.code == 1

@@ -93,6 +93,7 @@ class ColumnOptions:
 
         The sets of an .npz file are in the column `set` and its labels in `y`, unless named.
         """
+        self._check_features(file)
         targets, named = self._targets(), self.set_column
         others = {
             "features": None if self.folder else self.features,
@@ -117,6 +118,19 @@ class ColumnOptions:
         from capnets.ingest import Columns
 
         return Columns(set=named or "", target=targets, **given)  # type: ignore[arg-type]
+
+    def _check_features(self, file: str) -> None:
+        """Raise if --features names neither a folder nor a column."""
+        name, *more = self.features or [""]
+        if not name or more or self.folder or not Path(file).is_file():
+            return
+        from capnets.ingest.columns import matches, missing_column
+        from capnets.ingest.sources import open_source
+
+        names = open_source(file).names
+        if not any(matches(column, name) for column in names):
+            lost = missing_column(name, names, where=file)
+            raise InputError(f"--features: there is no folder {name!r}; {lost}")
 
     def _texts(self) -> dict[str, Any]:
         """Return the text column and its encoder."""
