@@ -3,13 +3,14 @@
     python benchmarks/grid.py [--full] [--rounds 7] [--networks c-gru c-lstm] [--out FILE]
 
 A cell is one network at one shape, with the encoder width that `train` chooses. It takes turns with
-peers that compute the same function: plain PyTorch and torch-geometric. torchmil's ABMIL is beside
-attention; its scores are smaller and its output layer is linear. A step is a prediction, the
-squared error and the backward pass. The ratio of a cell is our time divided by that of the fastest
-peer, the smallest of all rounds: processor time with one thread, wall time with two. Lines are
+peers that compute the same function: plain PyTorch, torch-geometric and, beside our attention
+network of its layers (`abmil`), torchmil's ABMIL. torch-geometric's Set Transformer has one layer
+more, to the hidden width, so that its blocks read fewer numbers where there are many features.
+A step is a prediction, the squared error and the backward pass. The ratio of a cell is our time
+divided by that of the fastest peer, the smallest of all rounds: processor time with one thread,
+wall time with two. Cells of two threads are left out if other processes load the machine. Lines are
 appended to benchmarks/grid.jsonl; benchmarks/table.py formats the newest line of every cell. The
-default takes about five minutes of a core; `--full` takes hours, and needs a quiet machine for two
-threads.
+default takes about eight minutes; `--full` takes hours.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from speed_peers import PEERS, parts
+from speed_peers import PEERS, abmil, parts
 from torch import nn
 from turns import record, this_run
 
@@ -38,7 +39,8 @@ RIVALS = {
     "c-lstm": ("torch LSTM",),
     "lstm": ("torch-geometric LSTM",),
     "deepset": ("torch sum", "torch-geometric sum"),
-    "attention": ("torch attention", "torch-geometric attention", "torchmil ABMIL"),
+    "attention": ("torch attention", "torch-geometric attention"),
+    "abmil": ("torchmil ABMIL",),
     "set-transformer": ("torch Set Transformer", "torch-geometric Set Transformer"),
 }
 HIDDEN = (16, 32, 64, 128, 256, 512)
@@ -48,6 +50,8 @@ BATCHES = (1, 3, 10, 100, 1000)
 #: Steps with more instances or multiplications than this are left out, and larger sets of networks
 #: whose cost grows with the square of the size.
 INSTANCES, MULTIPLICATIONS, QUADRATIC = 100_000, 4e10, 1000
+#: Largest load before a run in which cells of several threads are measured.
+QUIET = 1.3
 #: Seconds that a turn takes at least, by repeating short steps, and all rounds of a cell at most.
 TURN, CELL = 0.03, 5.0
 
@@ -75,6 +79,9 @@ COARSE = (
     Shape(256, 64, 1000, 1),
     Shape(512, 64, 300, 3),
     Shape(32, 64, 10_000, 1),
+    Shape(32, 64, 10, 100, 2),
+    Shape(128, 384, 10, 100, 2),
+    Shape(256, 64, 1000, 1, 2),
 )
 
 
@@ -91,6 +98,9 @@ def main() -> None:
     for shape in every_shape() if options.full else COARSE:
         for network in options.networks:
             if not feasible(network, shape):
+                continue
+            if shape.threads > 1 and run["load_before"] > QUIET:
+                print(f"{network} {shape}: left out, the load was {run['load_before']}")
                 continue
             line = cell(network, shape, options.rounds)
             print(
@@ -117,7 +127,10 @@ def cell(network: str, shape: Shape, rounds: int) -> dict[str, Any]:
     torch.set_num_threads(shape.threads)
     torch.manual_seed(0)
     sizes = {"hidden": shape.hidden, "width": width_for(shape.features)}
-    ours = build(network, in_features=shape.features, seed=0, **sizes)
+    if network == "abmil":
+        ours: nn.Module = abmil(parts(shape.features, **sizes))
+    else:
+        ours = build(network, in_features=shape.features, seed=0, **sizes)
     models = {network: ours}
     for name in RIVALS[network]:
         try:

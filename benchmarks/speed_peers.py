@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from capnets.models import build
+from capnets.models.attention import AttentionNetwork
 
-__all__ = ["PEERS", "Parts", "parts"]
+__all__ = ["PEERS", "Parts", "abmil", "parts"]
 
 
 class Parts(NamedTuple):
@@ -31,6 +32,15 @@ def parts(features: int, hidden: int, width: int | None = None) -> Parts:
     model: Any = build("attention", in_features=features, hidden=hidden, width=width, seed=0)
     copied = map(deepcopy, (model.encoder, model.decoder, model.scores))
     return Parts(features, hidden, *copied, encoded=model.encodes)
+
+
+def abmil(p: Parts) -> nn.Module:
+    """Return our attention network of the layers of ABMIL."""
+    scores = nn.Sequential(
+        nn.Linear(p.hidden, p.hidden), nn.Tanh(), nn.Linear(p.hidden, 1, bias=False)
+    )
+    decoder = nn.Sequential(nn.Linear(p.hidden, 1))
+    return AttentionNetwork(encoder=p.encoder, scores=scores, decoder=decoder, encoded=True)
 
 
 class CellLoop(nn.Module):

@@ -221,7 +221,7 @@ def _grid(lines: list[Line]) -> list[str]:
     return [
         "\n## Forward and backward pass over widths and sizes\n",
         "Microseconds per instance, divided by those of the fastest peer that computes the same\n"
-        "function (ABMIL computes a smaller one). Limit: the time divided by that of the matrix\n"
+        "function. Limit: the time divided by that of the matrix\n"
         f"products alone. The ratio is above 1 in {above[0]} of {len(lines)} cells (bold), above "
         f"1.05 in {above[1]}.\n",
         _wrapped(_about("grid.py", lines[0])),
