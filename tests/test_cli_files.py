@@ -103,13 +103,15 @@ def test_settings_of_training_are_used(table, tmp_path):
         [
             sys.executable, "-c", "from capnets.cli import main; main()", "train", table, *COLUMNS,
             "--features", "a", "--members", "2", "--epochs", "5", "--batch-size", "7",
-            "--learning-rate", "0.02", "--patience", "4", "--fixed-order", "-o", run,
+            "--learning-rate", "0.02", "--patience", "4", "--fixed-order", "--accumulate", "2",
+            "-o", run,
         ],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     config = json.loads((run / "config.json").read_text())
     recipe = config["recipe"]
     assert (recipe["batch_size"], recipe["learning_rate"], recipe["patience"]) == (7, 0.02, 4)
+    assert recipe["accumulate"] == 2
     assert (recipe["reshuffle"], config["data"]["orders"]) == (False, 1)
     assert recipe["weight_decay"] == 0.01  # the rest is as it would have been
     history = [json.loads(x) for x in (run / "history.jsonl").read_text().splitlines()]
