@@ -248,6 +248,13 @@ def reader_row(reader: str) -> list[str]:
     return two(100 * lines[0]["confused"], *(x[key] for x in lines for key in ("told", "mean")))
 
 
+def values_on_new_images() -> list[str]:
+    """Return the lowest and highest error of values on images that were not trained on."""
+    lines = recorded(HERE / "heldout" / "records.jsonl")
+    errors = [x["added_value_error"] for x in lines if "added_value_error" in x]
+    return two(min(errors), max(errors))
+
+
 def cost_of_one_percent() -> list[str]:
     """Return the error per percent of confused digits."""
     lines = [unseen("noise", task, share=0.01) for task in ("US", "WTri", "US+S")]

@@ -51,10 +51,11 @@ DATA = {
     "womens-clothing": ("clothing, 6,000 reviews", 0),
     "ted-sentences": ("TED, 1,200 comments", 0),
 }
-#: The automatic choice and boosted trees come first: `table` compares them.
+#: The network that stands for those whose values are good.
+NAMED = "c-deepset:mean:learned"
 METHODS = {
-    "auto": "capnets", "boosting": "boosted trees", "forest": "random forest", "gru": "GRU",
-    "set-transformer": "Set Transformer", "abmil": "ABMIL",
+    "auto": "capnets", NAMED: "C-DeepSet", "boosting": "boosted trees",
+    "forest": "random forest", "gru": "GRU", "set-transformer": "Set Transformer", "abmil": "ABMIL",
 }  # fmt: skip
 
 
@@ -153,7 +154,7 @@ def table(lines: list[dict[str, Any]]) -> str:
     rows = [["", *METHODS.values()], ["---"] * (len(METHODS) + 1)]
     measures = []
     for name, (title, measure) in DATA.items():
-        own = shared(lines, name)
+        own = shared(lines, name, also=(NAMED,))
         if len(own.get("auto", [])) < FOLDS.get(name, 10):
             continue
         found = [

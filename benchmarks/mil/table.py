@@ -156,22 +156,27 @@ def against(lines: list[dict[str, Any]], rival: str) -> list[str]:
     return rows
 
 
-def shared(lines: list[dict[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
+def shared(
+    lines: list[dict[str, Any]], name: str, *, also: tuple[str, ...] = ()
+) -> dict[str, list[dict[str, Any]]]:
     """Return the folds of the automatic choice, and of each rival that has run on the same ones.
 
     A rival needs the folds of the first repeat. A further repeat counts if all of them have it.
+    Other methods (`also`) are left out if they lack one of these folds.
     """
-    found: dict[str, dict[tuple[int, int], dict[str, Any]]] = {m: {} for m in ("auto", *RIVALS)}
+    methods = ("auto", *RIVALS, *also)
+    found: dict[str, dict[tuple[int, int], dict[str, Any]]] = {m: {} for m in methods}
     for x in lines:
         if x["data"] == name and x["model"] in found:
             found[x["model"]][x["repeat"], x["fold"]] = x
     first = {key for key in found["auto"] if key[0] == 0}
     found = {model: own for model, own in found.items() if first <= own.keys()}
-    every = set.intersection(*(set(own) for own in found.values()))
+    every = set.intersection(*(set(own) for m, own in found.items() if m not in also))
     count = FOLDS.get(name, 10)
     keys = sorted(
         key for key in every if key in first or sum(r == key[0] for r, _ in every) == count
     )
+    found = {model: own for model, own in found.items() if own.keys() >= set(keys)}
     return {model: [own[key] for key in keys] for model, own in found.items() if keys}
 
 

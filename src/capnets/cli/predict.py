@@ -111,7 +111,8 @@ def predict(
     if as_json:
         print_json({"run": str(run), "out": str(out), "sets": sets})
         return
-    typer.echo(f"Sets predicted: {sets:,}. {out} has one row per instance, with its added value.")
+    typer.echo(f"Sets predicted: {sets:,}. {out} has one row per instance, with its added value;")
+    typer.echo("column 'row' is the row of the file, counted from 0.")
 
 
 def _with_engine(run: Path, data: str, out: str, options: EngineOptions, *, force: bool) -> None:
