@@ -57,8 +57,8 @@ SENTENCES: dict[str, list[Sentence]] = {
             n.against_pyg,
         ),
         (
-            "those of C-DeepSet are off by {} to {} on [training images](docs/findings/"
-            "beyond-the-paper.md), by {} to {} on [new ones]",
+            "they are off by {} to {} on [training images](docs/findings/beyond-the-paper.md) of "
+            "digits (C-DeepSet), by {} to {} on [new images]",
             lambda: [*n.value_range(), *n.values_on_new_images()],
         ),
         (
