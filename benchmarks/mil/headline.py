@@ -186,7 +186,7 @@ def table(lines: list[dict[str, Any]]) -> str:
     said = (
         f"`capnets` beats boosted trees on {on} data sets (on {len(clearly)} by more than two "
         f"standard errors), C-DeepSet alone on {sum(alone)}. The last {measures.count(0)} rows are "
-        "R², the others AUC" + ("; a dash: not run." if "–" in sum(rows, []) else ".")
+        "R², the others AUC" + ("; a dash: not run." if any("–" in row for row in rows) else ".")
     )
     said = textwrap.fill(said, 118)
     return "\n".join([said, "", *("| " + " | ".join(row) + " |" for row in rows)])
