@@ -238,9 +238,10 @@ def stale(line: dict[str, Any], sets: Any, train: Any) -> bool:
         return False
     preset = preset_for(len(train), sets.in_features)
     names = ("hidden", "layers", "dropout", "members")
+    trained = line["recipe"] | {"batch_instances": None}  # which follows from the features
     return (
         any(line["network"][name] != getattr(preset, name) for name in names)
-        or line["recipe"] != RECIPES[preset.recipe].to_dict()
+        or trained != RECIPES[preset.recipe].to_dict()
         or line["orders"] != preset.orders
     )
 
