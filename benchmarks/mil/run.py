@@ -232,7 +232,7 @@ def known() -> dict[tuple[str, str, int, int], dict[str, Any]]:
 def stale(line: dict[str, Any], sets: Any, train: Any) -> bool:
     """Return whether a fold would be trained differently now."""
     from capnets.training.presets import preset_for
-    from capnets.training.recipe import RECIPES
+    from capnets.training.recipe import recipe
 
     if "network" not in line:
         return False
@@ -241,7 +241,7 @@ def stale(line: dict[str, Any], sets: Any, train: Any) -> bool:
     trained = line["recipe"] | {"batch_instances": None}  # which follows from the features
     return (
         any(line["network"][name] != getattr(preset, name) for name in names)
-        or trained != RECIPES[preset.recipe].to_dict()
+        or trained != recipe(preset.recipe, epochs=preset.epochs).to_dict()
         or line["orders"] != preset.orders
     )
 
