@@ -58,7 +58,7 @@ SENTENCES: dict[str, list[Sentence]] = {
         ),
         (
             "they are off by {} to {} on [training images](docs/findings/beyond-the-paper.md) of "
-            "digits (C-DeepSet), by {} to {} on [new images]",
+            "the digits 0 to 9 (C-DeepSet), by {} to {} on [new images]",
             lambda: [*n.value_range(), *n.values_on_new_images()],
         ),
         (
