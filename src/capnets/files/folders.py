@@ -12,7 +12,7 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,14 @@ from capnets.errors import InputError
 from capnets.files import flush
 from capnets.files.locks import lock_folder
 
-__all__ = ["recover_folder", "remove_folder", "replace_folder", "replacing", "staging_folder"]
+__all__ = [
+    "keep_others",
+    "recover_folder",
+    "remove_folder",
+    "replace_folder",
+    "replacing",
+    "staging_folder",
+]
 
 #: From Linux' fcntl.h and fs.h: paths are relative to the working directory; exchange two names.
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -132,3 +139,29 @@ def _exchange(one: Path, other: Path) -> bool:
 def _sibling(folder: Path, suffix: str) -> Path:
     real = Path(os.path.realpath(folder))
     return real.with_name(f".{real.name}.{suffix}")
+
+
+def keep_others(old: Path, new: Path, *, written: Iterable[str]) -> None:
+    """Link or copy what a folder holds besides the files that its replacement writes itself.
+
+    Parameters
+    ----------
+    old, new
+        The folder and its replacement. What the replacement already has is kept.
+    written
+        Patterns of the files that are left behind.
+    """
+    for path in old.iterdir():
+        if any(path.match(pattern) for pattern in written) or (new / path.name).exists():
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, new / path.name, symlinks=True, copy_function=_link)
+        else:
+            _link(path, new / path.name)
+
+
+def _link(source: str | Path, target: str | Path) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except (OSError, NotImplementedError):  # no hard links in the file system, or on Windows
+        shutil.copy2(source, target, follow_symlinks=False)

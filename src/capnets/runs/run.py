@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -13,7 +12,13 @@ from typing import Any
 
 from capnets.errors import InputError
 from capnets.files import write_bytes, write_json, write_text
-from capnets.files.folders import recover_folder, remove_folder, replace_folder, staging_folder
+from capnets.files.folders import (
+    keep_others,
+    recover_folder,
+    remove_folder,
+    replace_folder,
+    staging_folder,
+)
 from capnets.files.locks import lock_folder
 from capnets.files.manifest import MANIFEST, Damaged, check, read_manifest, write_manifest
 from capnets.files.tensors import check_finite, parse_tensors, write_tensors
@@ -250,7 +255,7 @@ class Run:
         folder = self._replaces
         try:
             _sweep(folder, REPLACEMENT)
-            _keep_others(folder, self.folder)
+            keep_others(folder, self.folder, written=("config.json", *self.RESULTS, ".*.part"))
             replace_folder(self.folder, folder)
         except OSError as error:
             raise InputError(
@@ -331,25 +336,6 @@ def _check_is_run(folder: Path) -> None:
     foreign = any(not path.name.startswith(".") for path in there)
     if foreign and not (folder / "config.json").exists():
         raise InputError(f"{folder} exists and is not a run; choose another folder")
-
-
-def _keep_others(old: Path, new: Path) -> None:
-    """Copy the user's own files from the replaced run folder."""
-    written = ("config.json", *Run.RESULTS, ".*.part")
-    for path in old.iterdir():
-        if any(path.match(pattern) for pattern in written) or (new / path.name).exists():
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.copytree(path, new / path.name, symlinks=True, copy_function=_link)
-        else:
-            _link(path, new / path.name)
-
-
-def _link(source: str | Path, target: str | Path) -> None:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except (OSError, NotImplementedError):  # no hard links in the file system, or on Windows
-        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _sweep(folder: Path, *patterns: str) -> None:
