@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import prose_numbers as n
+import prose_speed as speed
 
 from capnets.files import write_text
 
@@ -54,7 +55,7 @@ SENTENCES: dict[str, list[Sentence]] = {
         (
             "A C-GRU trains in {} to {} % of the time of a GRU in PyTorch Geometric, on another "
             "processor in {} to {} %",
-            n.against_pyg,
+            speed.against_pyg,
         ),
         (
             "they are off by {} to {} on [training images](docs/findings/beyond-the-paper.md) of "
@@ -152,30 +153,30 @@ SENTENCES: dict[str, list[Sentence]] = {
         (
             "A C-GRU trains in {} to {} % of the time of a GRU aggregation of PyTorch Geometric, "
             "depending on the batch size ({} to {} % on another processor).",
-            n.against_pyg,
+            speed.against_pyg,
         ),
         (
             "takes {} to {} µs per instance; a stream takes {} to {} µs for a single instance and "
             "{} to {} µs in chunks.",
-            n.inference,
+            speed.inference,
         ),
-        ("Of the goals, {} of {} are not met, {} of them for C-DeepSet.", n.goals_missed),
-        ("trains {} times as fast as through `nn.GRU`", n.one_large_set),
+        ("Of the goals, {} of {} are not met, {} of them for C-DeepSet.", speed.goals_missed),
+        ("trains {} times as fast as through `nn.GRU`", speed.one_large_set),
     ],
     "docs/how-to/large-data.md": [
         (
             "On {} slides of 20,000 x 1,024 numbers ({} GB in float16), two epochs and a "
             "prediction needed at most {} GB of memory, and a step {} s per slide of processor "
             "time (ABMIL of torchmil: {} s).",
-            n.slides,
+            speed.slides,
         ),
-        ("Sets of 100,000 x 1,024 numbers train in {} GB.", n.large_slides),
+        ("Sets of 100,000 x 1,024 numbers train in {} GB.", speed.large_slides),
     ],
     "docs/how-to/serve.md": [
         (
             "the service answers {} times as many requests per second as plain FastAPI with torch "
             "in threads (`def`), and {} times as many as on the event loop",
-            n.requests,
+            speed.requests,
         ),
     ],
 }
